@@ -1,0 +1,49 @@
+//! `cargo xtask guest`: the component.
+
+use std::{fs, path::PathBuf, process::Command};
+
+use anyhow::{Context, Result};
+
+use crate::{
+    process::{cargo, quoted, run},
+    project::{root, target_dir, write_if_changed},
+    setup,
+    toolchain::TARGET,
+};
+
+/// The profile of the root manifest that the guest is built with.
+const PROFILE: &str = "component";
+
+/// What selects the guest, of any cargo command.
+pub(crate) const SELECTION: [&str; 6] = ["--package", "talktree-sessions", "--profile", PROFILE, "--target", TARGET];
+
+/// A cargo with the environment of the guest's target.
+pub(crate) fn guest_cargo() -> Result<Command> {
+    let mut command = cargo();
+    command.current_dir(root()).envs(setup::toolchain()?.environment());
+    Ok(command)
+}
+
+/// Where the component is kept for the host, which embeds it.
+pub(crate) fn component() -> Result<PathBuf> {
+    Ok(target_dir()?.join("talktree/sessions.wasm"))
+}
+
+/// Builds the component and puts it where the host takes it from, if it has changed.
+pub(crate) fn build() -> Result<()> {
+    run(guest_cargo()?.arg("build").args(SELECTION))?;
+    let built = target_dir()?.join(TARGET).join(PROFILE).join("talktree_sessions.wasm");
+    let bytes = fs::read(&built).with_context(|| format!("read {}", built.display()))?;
+    let kept = component()?;
+    let what = if write_if_changed(&kept, &bytes)? { "new" } else { "unchanged" };
+    println!("{} ({} KiB, {what})", kept.display(), bytes.len() / 1024);
+    Ok(())
+}
+
+/// `cargo xtask env`: the environment of the guest's target, for `eval` in a POSIX shell.
+pub(crate) fn print_environment() -> Result<()> {
+    for (name, value) in setup::toolchain()?.environment() {
+        println!("export {name}={}", quoted(value));
+    }
+    Ok(())
+}
