@@ -1,9 +1,11 @@
 //! `cargo xtask`: sets a machine up, builds, tests and measures Talktree. `cargo xtask help` lists the commands.
 
 mod guest;
+mod host;
 mod process;
 mod project;
 mod setup;
+mod test;
 mod toolchain;
 
 use std::process::ExitCode;
@@ -11,9 +13,27 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
+/// What `help` ends with.
+const EXAMPLES: &str = "\
+Examples:
+  cargo xtask demo            from a fresh clone to a conversation tree on the screen
+  cargo xtask test            all tests, as they run before a change goes in
+  cargo xtask test --quick    the same without slow tests, documentation and examples
+  cargo xtask setup --check   what is missing on this machine, without installing it
+  cargo xtask bench           how the component compares with the engine natively
+  eval \"$(cargo xtask env)\"   then plain cargo builds the guest, too
+
+Exit codes: 0 done, 1 failed, 2 no such command or option, 3 something has to be installed by hand (it says what).
+
+Environment:
+  WASI_SDK_PATH     a wasi-sdk, whose C compiler and headers are used
+  CC_wasm32_wasip2  any other C compiler for the guest, with CFLAGS_wasm32_wasip2
+  WASI_SYSROOT      headers for a clang from the path
+  TALKTREE_CACHE    where the set-up keeps what it fetches, by default talktree in the user's cache directory";
+
 /// Sets a machine up, builds, tests and measures Talktree.
 #[derive(Parser)]
-#[command(name = "cargo xtask", bin_name = "cargo xtask", max_term_width = 120)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", max_term_width = 120, after_help = EXAMPLES)]
 struct Arguments {
     #[command(subcommand)]
     command: Task,
@@ -21,15 +41,31 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Find what the build needs on this machine, and install what is missing
+    /// Find what building and testing need on this machine, and install what is missing
     Setup {
-        /// Only report
+        /// Only report; exit code 3 when something is missing
         #[arg(long)]
         check: bool,
     },
     /// Build the component into target/talktree/sessions.wasm
     Guest,
-    /// Print the environment that the guest is built with: eval "$(cargo xtask env)"
+    /// Build the component and the program into target/release/talktree
+    Build,
+    /// Set up, build, and show what Talktree does
+    Demo {
+        /// Arguments of `talktree demo`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Set up, build, and run all tests
+    Test(test::Options),
+    /// Measure the component against the engine natively
+    Bench {
+        /// Arguments of the bench program
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Print the environment that the guest is built with, for a shell to evaluate
     Env,
 }
 
@@ -47,6 +83,10 @@ fn run(task: Task) -> Result<()> {
     match task {
         Task::Setup { check } => setup::command(check),
         Task::Guest => guest::build(),
+        Task::Build => host::build(),
+        Task::Demo { arguments } => host::demo(&arguments),
+        Task::Test(options) => test::command(options),
+        Task::Bench { arguments } => host::bench(&arguments),
         Task::Env => guest::print_environment(),
     }
 }

@@ -1,0 +1,142 @@
+//! `cargo xtask test`: everything that must hold before a change goes in, in stages, cheap ones first.
+
+mod cases;
+mod examples;
+mod readme;
+
+use std::{
+    env,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+use crate::{
+    guest::{self, guest_cargo},
+    host::release_cargo,
+    process::{cargo, on_path, run},
+    project::root,
+    setup,
+};
+
+/// How much is tested.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct Options {
+    /// Leave out slow tests, documentation, examples and conformance cases
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
+    /// Install what else is of use (cargo-deny takes minutes to compile) and test with it
+    #[arg(long)]
+    full: bool,
+}
+
+/// One stage.
+struct Stage {
+    name: &'static str,
+    /// Part of `--quick`.
+    quick: bool,
+    run: fn(Options) -> Result<Outcome>,
+}
+
+/// How a stage ended that did not fail.
+enum Outcome {
+    Passed,
+    /// With the reason.
+    Skipped(&'static str),
+}
+
+/// The stages in order. The first that fails ends the run.
+const STAGES: &[Stage] = &[
+    Stage { name: "set-up", quick: true, run: |_| passed(setup::install(setup::For::Testing, true)) },
+    Stage {
+        name: "format",
+        quick: true,
+        run: |_| passed(run(cargo().current_dir(root()).args(["fmt", "--all", "--check"]))),
+    },
+    Stage { name: "component", quick: true, run: |_| passed(guest::build()) },
+    Stage { name: "lints of the guest", quick: true, run: |_| passed(lint_guest()) },
+    Stage { name: "lints", quick: true, run: |_| passed(lint_native()) },
+    Stage { name: "licences", quick: false, run: check_licences },
+    Stage { name: "build of all targets", quick: true, run: |_| passed(run(native("build").arg("--all-targets"))) },
+    Stage { name: "tests", quick: true, run: |options| passed(tests(options)) },
+    Stage { name: "documentation", quick: false, run: |_| passed(document()) },
+    Stage { name: "documentation tests", quick: false, run: |_| passed(run(native("test").arg("--doc"))) },
+    Stage { name: "examples", quick: false, run: |_| passed(examples::run_all()) },
+    Stage { name: "README", quick: false, run: |_| passed(readme::check()) },
+    Stage { name: "conformance cases", quick: false, run: |_| cases::run_resolved() },
+];
+
+fn passed(result: Result<()>) -> Result<Outcome> {
+    result.map(|()| Outcome::Passed)
+}
+
+/// Runs the stages and closes with how long each took.
+pub(crate) fn command(options: Options) -> Result<()> {
+    let mut times = Vec::new();
+    let ended = STAGES.iter().filter(|stage| stage.quick || !options.quick).try_for_each(|stage| {
+        eprintln!("\n== {}", stage.name);
+        let begun = Instant::now();
+        let outcome = (stage.run)(options);
+        let word = match &outcome {
+            Ok(Outcome::Passed) => "passed",
+            Ok(Outcome::Skipped(reason)) => reason,
+            Err(_) => "FAILED",
+        };
+        times.push((stage.name, begun.elapsed(), word.to_owned()));
+        outcome.map(drop).with_context(|| format!("stage {:?} failed", stage.name))
+    });
+    print_times(&times);
+    ended
+}
+
+fn print_times(times: &[(&str, Duration, String)]) {
+    eprintln!();
+    for (name, time, word) in times {
+        eprintln!("{:>7.1} s  {name:<22} {word}", time.as_secs_f64());
+    }
+    let all: Duration = times.iter().map(|(_, time, _)| *time).sum();
+    eprintln!("{:>7.1} s", all.as_secs_f64());
+}
+
+/// A release build of every package but the guest: the workspace's default members.
+fn native(command: &str) -> std::process::Command {
+    release_cargo(command)
+}
+
+fn lint_native() -> Result<()> {
+    run(native("clippy").args(["--all-targets", "--", "--deny", "warnings"]))
+}
+
+fn lint_guest() -> Result<()> {
+    run(guest_cargo()?.arg("clippy").args(guest::SELECTION).args(["--", "--deny", "warnings"]))
+}
+
+/// Nothing may come in under a licence that `deny.toml` does not name.
+fn check_licences(options: Options) -> Result<Outcome> {
+    if on_path("cargo-deny").is_none() {
+        if !options.full {
+            return Ok(Outcome::Skipped("skipped: no cargo-deny here (--full installs it)"));
+        }
+        eprintln!("going to compile cargo-deny with `cargo install` (several minutes, once)");
+        run(cargo().args(["install", "--locked", "cargo-deny"]))?;
+    }
+    let checks = ["licenses", "bans", "sources"];
+    passed(run(cargo().current_dir(root()).args(["deny", "--workspace", "check"]).args(checks)))
+}
+
+fn tests(options: Options) -> Result<()> {
+    let mut nextest = cargo();
+    nextest.current_dir(root()).args(["nextest", "run", "--release"]);
+    if options.quick {
+        nextest.args(["--profile", "quick"]);
+    }
+    run(&mut nextest)
+}
+
+/// The documentation of all crates, without a warning.
+fn document() -> Result<()> {
+    let flags = format!("{} --deny warnings", env::var("RUSTDOCFLAGS").unwrap_or_default());
+    run(native("doc").arg("--no-deps").env("RUSTDOCFLAGS", &flags))?;
+    run(guest_cargo()?.args(["doc", "--no-deps"]).args(guest::SELECTION).env("RUSTDOCFLAGS", &flags))
+}
