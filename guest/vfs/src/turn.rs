@@ -1,0 +1,33 @@
+//! Whose turn it is: what the surroundings tell the VFS about other instances.
+//!
+//! A file that was opened before somebody else may have written is *outdated*: SQLite's cache and its index of the log
+//! describe a file that is no more. Even closing such a connection would harm, since SQLite copies the log into the
+//! database on closing. So every operation on an outdated file fails, and its connection can be dropped safely.
+
+use std::cell::Cell;
+
+thread_local! {
+    static EPOCH: Cell<u64> = const { Cell::new(0) };
+    static GUARD: Cell<Option<fn() -> bool>> = const { Cell::new(None) };
+}
+
+/// Outdates every file that is open now: others may have written to the directory.
+pub fn outdate() {
+    EPOCH.set(EPOCH.get() + 1);
+}
+
+/// Sets what is asked before the database or its log is read or written: whether the turn is still ours. It must not
+/// use the VFS. None: nobody else can have the directory.
+pub fn set_guard(guard: Option<fn() -> bool>) {
+    GUARD.set(guard);
+}
+
+/// The present epoch, which a file remembers when it is opened.
+pub(crate) fn epoch() -> u64 {
+    EPOCH.get()
+}
+
+/// Whether a file of this epoch may be used now.
+pub(crate) fn held(epoch: u64) -> bool {
+    epoch == EPOCH.get() && GUARD.get().is_none_or(|guard| guard())
+}
