@@ -1,0 +1,117 @@
+//! Words that no name of the contract may be: a generator of bindings would have to bend it, each in its own way.
+
+/// Keywords of WIT.
+pub(crate) const WIT: &[&str] = &[
+    "as",
+    "async",
+    "bool",
+    "borrow",
+    "char",
+    "constructor",
+    "enum",
+    "error-context",
+    "export",
+    "f32",
+    "f64",
+    "flags",
+    "from",
+    "func",
+    "future",
+    "import",
+    "include",
+    "interface",
+    "list",
+    "map",
+    "option",
+    "own",
+    "package",
+    "record",
+    "resource",
+    "result",
+    "s16",
+    "s32",
+    "s64",
+    "s8",
+    "static",
+    "stream",
+    "string",
+    "tuple",
+    "type",
+    "u16",
+    "u32",
+    "u64",
+    "u8",
+    "use",
+    "variant",
+    "with",
+    "world",
+];
+
+/// Reserved words of JavaScript, those of strict mode and modules included.
+pub(crate) const JAVASCRIPT: &[&str] = &[
+    "arguments",
+    "await",
+    "break",
+    "case",
+    "catch",
+    "class",
+    "const",
+    "continue",
+    "debugger",
+    "default",
+    "delete",
+    "do",
+    "else",
+    "enum",
+    "eval",
+    "export",
+    "extends",
+    "false",
+    "finally",
+    "for",
+    "function",
+    "if",
+    "implements",
+    "import",
+    "in",
+    "instanceof",
+    "interface",
+    "let",
+    "new",
+    "null",
+    "package",
+    "private",
+    "protected",
+    "public",
+    "return",
+    "static",
+    "super",
+    "switch",
+    "this",
+    "throw",
+    "true",
+    "try",
+    "typeof",
+    "undefined",
+    "var",
+    "void",
+    "while",
+    "with",
+    "yield",
+];
+
+/// Keywords of Python, the soft ones included, in lower case: cases become `None` or `NONE`, fields `none`.
+pub(crate) const PYTHON: &[&str] = &[
+    "and", "as", "assert", "async", "await", "break", "case", "class", "continue", "def", "del", "elif", "else",
+    "except", "false", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "match", "none",
+    "nonlocal", "not", "or", "pass", "raise", "return", "true", "try", "type", "while", "with", "yield",
+];
+
+/// Members that objects of a binding have already, or that make something else of them: a `then` makes a promise.
+pub(crate) const MEMBERS: &[&str] = &["constructor", "drop", "errno", "prototype", "self", "then"];
+
+/// The language whose word it is.
+pub(crate) fn reserved_in(name: &str) -> Option<&'static str> {
+    let lists = [("WIT", WIT), ("JavaScript", JAVASCRIPT), ("Python", PYTHON), ("bindings", MEMBERS)];
+    lists.into_iter().find(|(_, words)| words.contains(&name)).map(|(language, _)| language)
+}
