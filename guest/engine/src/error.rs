@@ -113,7 +113,9 @@ impl From<rusqlite::Error> for Error {
             }
             ErrorCode::NotADatabase => (Kind::NotAStore, "the file is not a database; it was left alone"),
             ErrorCode::DatabaseCorrupt => (Kind::Corrupt, "the file is damaged here; export what can be read"),
-            ErrorCode::OutOfMemory => (Kind::OverLimit, "the memory limit does not allow this; raise it or ask for less"),
+            ErrorCode::OutOfMemory => {
+                (Kind::OverLimit, "the memory limit does not allow this; raise it or ask for less")
+            }
             ErrorCode::TooBig => (Kind::OverLimit, "this is larger than a store can hold"),
             ErrorCode::SystemIoFailure => (Kind::Other, "the disk failed; nothing was written"),
             ErrorCode::CannotOpen => (Kind::Other, "the store's file cannot be opened"),

@@ -1,9 +1,48 @@
 //! The conversation tree of Talktree over SQLite, native and wasm alike.
+//!
+//! A [`Store`] is one SQLite file at a [`Place`]. Its methods are the operations of the WIT interface `store`, with the
+//! same names and the same rules; the component is a thin layer over them.
+//!
+//! ```
+//! use talktree_engine::{AppendOptions, Directory, HistoryView, Options, Store};
+//!
+//! let directory = tempfile::tempdir()?;
+//! let mut store = Store::new(Directory::new(directory.path()), Options::default());
+//! let message = r#"{"id":"m1","role":"user","parts":[{"type":"text","text":"hello"}]}"#;
+//! assert!(store.append_message("", message, &AppendOptions::default())?.inserted);
+//! assert_eq!(store.get_history("", &HistoryView::default())?[0].json, message);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! How it is built, from the outside in: [`Store`] opens the file and runs each call as one transaction; `append`,
+//! `delete`, `history`, `recent`, `branches`, `nodes` and `config` are the operations; `path` and `chain` find the way
+//! through the tree; `correction` keeps its sums; `row` and `session` are the rows; `schema` is the file.
 #![deny(missing_docs)]
 
+mod append;
+mod branches;
+mod chain;
+mod check;
+mod config;
+mod correction;
+mod cursor;
+mod delete;
 mod error;
+mod history;
+mod key;
 pub mod message;
+mod nodes;
+mod path;
 mod place;
+mod recent;
+mod row;
+mod schema;
+mod session;
+mod store;
+mod types;
 
 pub use error::{Error, Kind, Result};
 pub use place::{Directory, FILE_NAME, Place};
+pub use schema::{APPLICATION_ID, SCHEMA_VERSION};
+pub use store::{Durability, Options, Store};
+pub use types::*;

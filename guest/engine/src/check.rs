@@ -1,0 +1,131 @@
+//! Looking for damage: in the pages of the file, and in what the rows say of each other.
+
+use rusqlite::params;
+
+use crate::error::Result;
+use crate::key::Key;
+use crate::place::Place;
+use crate::store::{Store, Tx};
+use crate::types::CheckReport;
+
+/// Lines of a report.
+const MAX_PROBLEMS: usize = 100;
+
+impl<P: Place> Store<P> {
+    /// Looks for damage in the file: reads all of it.
+    pub fn check(&mut self) -> Result<CheckReport> {
+        self.read(|tx| {
+            let mut problems = tx.damaged_pages()?;
+            // Rows of a damaged file need not make sense: what is wrong with its pages says enough.
+            if problems.is_empty() {
+                tx.wrong_sessions(&mut problems)?;
+                tx.wrong_sums(&mut problems)?;
+                tx.strays(&mut problems)?;
+            }
+            problems.truncate(MAX_PROBLEMS);
+            Ok(CheckReport { sound: problems.is_empty(), problems })
+        })
+    }
+}
+
+impl Tx<'_> {
+    fn damaged_pages(&self) -> Result<Vec<String>> {
+        let mut statement = self.statement(&format!("PRAGMA integrity_check({MAX_PROBLEMS})"))?;
+        let lines = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()?;
+        Ok(lines.into_iter().filter(|line| line != "ok").collect())
+    }
+
+    /// Counters of sessions against their messages.
+    fn wrong_sessions(&self, problems: &mut Vec<String>) -> Result<()> {
+        let mut statement = self.statement(
+            "SELECT s.id, s.messages, s.bytes, s.tokens, s.last_seq, s.leaf, s.chosen,
+                    count(m.key), coalesce(sum(m.bytes), 0), coalesce(sum(m.tokens), 0),
+                    coalesce(max(m.key & 4294967295), 0), coalesce(sum(m.key = s.chosen), 0)
+             FROM session s LEFT JOIN message m ON m.session = s.key GROUP BY s.key",
+        )?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let id: String = row.get(0)?;
+            let stored: [i64; 3] = [row.get(1)?, row.get(2)?, row.get(3)?];
+            let counted: [i64; 3] = [row.get(7)?, row.get(8)?, row.get(9)?];
+            if stored != counted {
+                problems.push(format!("session {id:?} says {stored:?} messages, bytes, tokens; there are {counted:?}"));
+            }
+            let (last_seq, greatest): (u32, u32) = (row.get(4)?, row.get(10)?);
+            let leaf: Option<Key> = row.get(5)?;
+            if leaf.map_or(0, Key::seq) != greatest || greatest > last_seq {
+                problems
+                    .push(format!("session {id:?}: leaf {leaf:?} and last seq {last_seq}; the greatest is {greatest}"));
+            }
+            if row.get::<_, Option<Key>>(6)?.is_some() && row.get::<_, i64>(11)? != 1 {
+                problems.push(format!("session {id:?}: the chosen leaf is no message of it"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sums along each chain, corrections included, against its messages.
+    fn wrong_sums(&self, problems: &mut Vec<String>) -> Result<()> {
+        let mut chains =
+            self.statement("SELECT c.key, s.corrected FROM chain c LEFT JOIN session s ON s.key = c.session")?;
+        let mut chains = chains.query([])?;
+        while let Some(chain) = chains.next()? {
+            let key: u32 = chain.get(0)?;
+            let corrected = chain.get::<_, Option<bool>>(1)?.unwrap_or(true);
+            let (mut bytes, mut tokens) = (0, 0);
+            let mut messages =
+                self.statement("SELECT key, bytes, tokens FROM message WHERE key > ?1 AND key <= ?2 ORDER BY key")?;
+            let mut messages = messages.query(params![Key::start(key), Key::end(key)])?;
+            while let Some(message) = messages.next()? {
+                let at: Key = message.get(0)?;
+                bytes += message.get::<_, i64>(1)?;
+                tokens += message.get::<_, i64>(2)?;
+                let sum = self.sum_to(at, corrected)?;
+                if (sum.bytes, sum.tokens) != (bytes, tokens) {
+                    problems.push(format!("chain {key}, seq {}: the sums do not add up", at.seq()));
+                    if problems.len() >= MAX_PROBLEMS {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows that belong to nothing.
+    fn strays(&self, problems: &mut Vec<String>) -> Result<()> {
+        for (what, sql) in [
+            ("messages without a chain", "SELECT count(*) FROM message WHERE key >> 32 NOT IN (SELECT key FROM chain)"),
+            (
+                "messages on a chain of another session",
+                "SELECT count(*) FROM message m JOIN chain c ON c.key = m.key >> 32 WHERE c.session <> m.session",
+            ),
+            ("chains without a session", "SELECT count(*) FROM chain WHERE session NOT IN (SELECT key FROM session)"),
+            (
+                "chains without what they hang on",
+                "SELECT count(*) FROM chain WHERE attach >> 32 NOT IN (SELECT key FROM chain)",
+            ),
+            ("pieces without a message", "SELECT count(*) FROM piece WHERE message NOT IN (SELECT key FROM message)"),
+            (
+                "messages whose text is incomplete",
+                "SELECT count(*) FROM message m WHERE bytes <> coalesce(octet_length(body),
+                   (SELECT sum(octet_length(data)) FROM piece WHERE message = m.key), -1)",
+            ),
+            (
+                "corrections without a chain",
+                "SELECT count(*) FROM correction WHERE chain NOT IN (SELECT key FROM chain)",
+            ),
+            (
+                "messages that no run of writing names",
+                "SELECT count(*) FROM message m WHERE m.key >> 32 IS NOT (SELECT chain FROM run r
+                   WHERE r.session = m.session AND r.seq <= m.key & 4294967295 ORDER BY r.seq DESC LIMIT 1)",
+            ),
+        ] {
+            let count: i64 = self.statement(sql)?.query_row([], |row| row.get(0))?;
+            if count > 0 {
+                problems.push(format!("{count} {what}"));
+            }
+        }
+        Ok(())
+    }
+}

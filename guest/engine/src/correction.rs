@@ -1,0 +1,123 @@
+//! Sums along a chain: bytes and tokens from its beginning to any of its messages, without reading what is between.
+//!
+//! A message's row holds the sums as they were when it was written. What updates and deletes change since is kept
+//! beside, in blocks: level 0 has one entry for a seq, level n one for 64^n of them. A change writes one entry a level,
+//! a sum reads at most 63 a level, however long the chain is.
+
+use std::collections::BTreeMap;
+
+use rusqlite::params;
+
+use crate::error::Result;
+use crate::key::Key;
+use crate::store::Tx;
+
+/// Levels of blocks: 64^6 is more than all seqs.
+const LEVELS: u32 = 6;
+
+/// Bits of a seq that one level takes.
+const BITS: u32 = 6;
+
+/// What a part of a chain amounts to, or by how much that changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Sum {
+    pub(crate) bytes: i64,
+    pub(crate) tokens: i64,
+    /// Messages that were deleted there.
+    pub(crate) gone: i64,
+}
+
+impl std::ops::AddAssign for Sum {
+    fn add_assign(&mut self, other: Self) {
+        self.bytes += other.bytes;
+        self.tokens += other.tokens;
+        self.gone += other.gone;
+    }
+}
+
+/// Changes that are written together, so that blocks which they share are written once.
+#[derive(Debug, Default)]
+pub(crate) struct Corrections {
+    blocks: BTreeMap<(u32, u32, u32), Sum>,
+}
+
+impl Corrections {
+    /// Adds a change at a place.
+    pub(crate) fn add(&mut self, place: Key, change: Sum) {
+        for level in 0..LEVELS {
+            *self.blocks.entry((place.chain(), level, place.seq() >> (BITS * level))).or_default() += change;
+        }
+    }
+
+    /// Whether there is nothing to write.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+}
+
+impl Tx<'_> {
+    /// Writes changes.
+    pub(crate) fn save_corrections(&self, corrections: &Corrections) -> Result<()> {
+        let mut statement = self.statement(
+            "INSERT INTO correction(chain, level, block, bytes, tokens, gone) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+             ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes, tokens = tokens + excluded.tokens,
+               gone = gone + excluded.gone",
+        )?;
+        for (&(chain, level, block), sum) in &corrections.blocks {
+            statement.execute(params![chain, level, block, sum.bytes, sum.tokens, sum.gone])?;
+        }
+        Ok(())
+    }
+
+    /// All changes on a chain up to and with a place.
+    pub(crate) fn corrections_to(&self, place: Key) -> Result<Sum> {
+        // One more than the seq, so that whole blocks below it add up to everything before.
+        let end = u64::from(place.seq()) + 1;
+        let mut statement = self.statement(
+            "SELECT coalesce(sum(bytes), 0), coalesce(sum(tokens), 0), coalesce(sum(gone), 0) FROM correction
+             WHERE chain = ?1 AND level = ?2 AND block >= ?3 AND block < ?4",
+        )?;
+        let mut total = Sum::default();
+        for level in 0..LEVELS {
+            let to = end >> (BITS * level);
+            let from = if level + 1 == LEVELS { 0 } else { (to >> BITS) << BITS };
+            if from < to {
+                total += statement.query_row(params![place.chain(), level, from as i64, to as i64], |row| {
+                    Ok(Sum { bytes: row.get(0)?, tokens: row.get(1)?, gone: row.get(2)? })
+                })?;
+            }
+        }
+        Ok(total)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The blocks that a sum up to `seq` reads, as ranges of seqs.
+    fn covered(seq: u32) -> Vec<(u64, u64)> {
+        let end = u64::from(seq) + 1;
+        (0..LEVELS)
+            .filter_map(|level| {
+                let to = end >> (BITS * level);
+                let from = if level + 1 == LEVELS { 0 } else { (to >> BITS) << BITS };
+                (from < to).then_some((from << (BITS * level), to << (BITS * level)))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_blocks_of_a_sum_cover_every_seq_once() {
+        for seq in [0, 1, 62, 63, 64, 65, 4095, 4096, 1_000_000, u32::MAX - 1, u32::MAX] {
+            let mut parts = covered(seq);
+            parts.sort_unstable();
+            let mut at = 0;
+            for (from, to) in parts {
+                assert_eq!(from, at, "up to {seq}");
+                at = to;
+            }
+            assert_eq!(at, u64::from(seq) + 1);
+        }
+    }
+}
