@@ -1,1 +1,86 @@
-//! .
+//! Durable conversation storage for LLM agents.
+//!
+//! A conversation is a tree of messages: any message can be answered twice, and every branch stays. Messages are AI SDK
+//! `UIMessage`s, stored and given back byte for byte. Each tenant has a directory, an SQLite file and a WebAssembly
+//! sandbox of its own; this library runs them.
+//!
+//! ```no_run
+//! use futures::TryStreamExt;
+//! use talktree::{Parent, Talktree};
+//!
+//! # async fn example() -> talktree::Result<()> {
+//! let talktree = Talktree::open("data").await?;
+//! let session = talktree.tenant("easy:test1")?.session("");
+//!
+//! session.append_message(r#"{"id":"m1","role":"user","parts":[{"type":"text","text":"Hello"}]}"#).await?;
+//! session.append_message(r#"{"id":"m2","role":"assistant","parts":[{"type":"text","text":"Hi"}]}"#).await?;
+//! // Another answer to the same message: a branch.
+//! session
+//!     .append_message(r#"{"id":"m3","role":"assistant","parts":[{"type":"text","text":"Good morning"}]}"#)
+//!     .parent("m1")
+//!     .expected_leaf("m2")
+//!     .await?;
+//!
+//! let mut history = session.history();
+//! while let Some(message) = history.try_next().await? {
+//!     println!("{} {}", message.role, message.json);
+//! }
+//! talktree.close().await
+//! # }
+//! ```
+//!
+//! # Handles and calls
+//!
+//! [`Talktree`], [`Tenant`] and [`Session`] are cheap handles. The methods of a session have the names of the contract
+//! (`wit/` in the repository, which says all about them); what is optional is chosen with the methods of the builder
+//! that some of them give, and `.await` makes the call. Any async executor will do.
+//!
+//! Calls of one tenant are carried out one at a time, in the order in which their futures are made ([`Call`] says
+//! when); tenants run side by side, each on a thread of its own. Dropping a future does not take its call back.
+//!
+//! # Errors
+//!
+//! Every call answers [`Result`]. [`Error::kind`] tells the cases apart; but for [`ErrorKind::TimedOut`] and
+//! [`ErrorKind::Crashed`], after which the same call may be repeated with the same message ids, a failed call has
+//! written nothing. Any call can fail with `busy` (another process has the tenant, or too many calls wait), `timed-out`
+//! and `crashed` beside what its own documentation says.
+//!
+//! # Log
+//!
+//! Calls run in a [`tracing`] span with the tenant, the session and the operation. Content of messages is never logged.
+#![deny(missing_docs)]
+
+mod bindings;
+mod cache_dir;
+mod call;
+mod directory;
+mod error;
+mod history;
+mod lock;
+mod message;
+mod operations;
+pub mod rpc;
+mod runtime;
+mod sandbox;
+mod scheduler;
+mod session;
+mod settings;
+mod talktree;
+mod tenant;
+mod tenant_name;
+mod types;
+mod worker;
+
+pub use call::Call;
+pub use error::{Error, ErrorKind, Result};
+pub use history::History;
+pub use message::{IntoMessage, Json};
+pub use operations::{
+    AppendMessage, AppendMessages, DeleteMessages, GetBranches, GetHistory, GetHistoryRowStats, GetRecentHistory,
+    ListMessages, ReadHistory, UpdateMessage, UpsertMessage,
+};
+pub use session::Session;
+pub use settings::Durability;
+pub use talktree::{Builder, ListTenants, Talktree, TenantPage};
+pub use tenant::Tenant;
+pub use types::*;

@@ -1,0 +1,182 @@
+//! One conversation of a tenant: a handle with the calls of the contract.
+
+use std::sync::Arc;
+
+use wasmtime::Store;
+
+use crate::bindings::exports::talktree::sessions::store::Guest as StoreInterface;
+use crate::bindings::talktree::sessions::types as wit;
+use crate::call::{Access, Call};
+use crate::error::Result;
+use crate::history::History;
+use crate::message::IntoMessage;
+use crate::operations::{
+    AppendMessage, AppendMessages, DeleteMessages, GetBranches, GetHistory, GetHistoryRowStats, GetRecentHistory,
+    ListMessages, ReadHistory, UpdateMessage, UpsertMessage,
+};
+use crate::sandbox::Guest;
+use crate::tenant::Tenant;
+use crate::types::{BranchPoint, ConfigScope, Configuration, ConfigurationChange, Message};
+
+/// One conversation: a tree of messages.
+///
+/// Made by [`Tenant::session`](crate::Tenant::session). A cheap handle: clone it, send it to other tasks. Making one
+/// creates nothing; a session comes into being with its first write, and until then reads answer as of an empty one.
+///
+/// Methods that take nothing but their arguments put the call into the tenant's queue at once and give a [`Call`];
+/// those with options give a builder, which `.await` (or `into_future`) puts there. Calls of one tenant are carried
+/// out in that order, one at a time; tenants run side by side.
+#[derive(Clone, Debug)]
+pub struct Session {
+    tenant: Tenant,
+    id: Arc<str>,
+}
+
+impl Session {
+    pub(crate) fn new(tenant: Tenant, id: Arc<str>) -> Self {
+        Self { tenant, id }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The tenant that it belongs to.
+    pub fn tenant(&self) -> &Tenant {
+        &self.tenant
+    }
+
+    /// Appends one message, by default under the present leaf.
+    ///
+    /// The id is looked up first: a stored one answers `inserted: false` whatever else is asked, so that a retry is
+    /// safe. Errors: `invalid-message`, `unknown-parent`, `leaf-moved`.
+    pub fn append_message(&self, message: impl IntoMessage) -> AppendMessage {
+        AppendMessage::new(self.clone(), message.into_message())
+    }
+
+    /// Appends a chain of messages, each answering the one before: all or none.
+    ///
+    /// A message that is stored already becomes the parent of the next. Errors as of
+    /// [`append_message`](Self::append_message).
+    pub fn append_messages(&self, messages: impl IntoIterator<Item: IntoMessage>) -> AppendMessages {
+        AppendMessages::new(self.clone(), messages.into_iter().map(IntoMessage::into_message).collect())
+    }
+
+    /// Replaces role and content of a message in place; parent, seq and time stay.
+    ///
+    /// Answers the message as stored, or none if there is no such id: nothing is ever inserted. Errors:
+    /// `invalid-message`.
+    pub fn update_message(&self, message: impl IntoMessage) -> UpdateMessage {
+        UpdateMessage::new(self.clone(), message.into_message())
+    }
+
+    /// Updates the message if it is there (the parent is ignored), else appends it. Errors: `invalid-message`,
+    /// `unknown-parent`.
+    pub fn upsert_message(&self, message: impl IntoMessage) -> UpsertMessage {
+        UpsertMessage::new(self.clone(), message.into_message())
+    }
+
+    /// Stores a message from elsewhere verbatim, with its parent (none: a root) and its time in ms since 1970 UTC.
+    ///
+    /// Answers whether it was inserted; a stored id is left as it is. Errors: `invalid-message`, `unknown-parent`.
+    pub fn import_message(&self, message: impl IntoMessage, parent_id: Option<&str>, created_at: i64) -> Call<bool> {
+        let message = match message.into_message() {
+            Ok(message) => message,
+            Err(error) => return Call::refused(error),
+        };
+        let parent_id = parent_id.map(str::to_owned);
+        self.call("import-message", Access::Write(|inserted| *inserted), move |guest, store, session| {
+            guest.call_import_message(store, session, &message, parent_id.as_deref(), created_at)
+        })
+    }
+
+    /// Deletes messages; unknown ids are ignored. By default their children move to the nearest ancestor that stays.
+    pub fn delete_messages(&self, ids: impl IntoIterator<Item: Into<String>>) -> DeleteMessages {
+        DeleteMessages::new(self.clone(), ids.into_iter().map(Into::into).collect())
+    }
+
+    /// Deletes all messages of the session; its configuration stays. Answers how many.
+    pub fn clear_messages(&self) -> Call<u32> {
+        self.call("clear-messages", Access::Write(|deleted| *deleted > 0), |guest, store, session| {
+            guest.call_clear_messages(store, session)
+        })
+    }
+
+    /// Chooses the present leaf, for reads and for the next append or import, which ends the choice. None: the message
+    /// with the greatest seq again. Answers the present leaf. Errors: `unknown-message`.
+    pub fn set_leaf(&self, id: Option<&str>) -> Call<Option<String>> {
+        let id = id.map(str::to_owned);
+        self.call("set-leaf", Access::Write(Option::is_some), move |guest, store, session| {
+            guest.call_set_leaf(store, session, id.as_deref())
+        })
+    }
+
+    /// One message, or none.
+    pub fn get_message(&self, id: &str) -> Call<Option<Message>> {
+        let id = id.to_owned();
+        self.call("get-message", Access::Read, move |guest, store, session| guest.call_get_message(store, session, &id))
+    }
+
+    /// The present leaf, or none in an empty session.
+    pub fn get_latest_leaf(&self) -> Call<Option<Message>> {
+        self.call("get-latest-leaf", Access::Read, |guest, store, session| guest.call_get_latest_leaf(store, session))
+    }
+
+    /// A page of the path from root to leaf, or the reverse. [`history`](Self::history) follows the pages by itself.
+    ///
+    /// Only an empty path gives an empty page; the last page has no cursor. Errors: `unknown-message`, `stale-cursor`
+    /// when a message of the path was deleted meanwhile, or when the options are not those of the first page.
+    pub fn read_history(&self) -> ReadHistory {
+        ReadHistory::new(self.clone())
+    }
+
+    /// The path from root to leaf, or the reverse, as a stream in constant memory, however long it is.
+    pub fn history(&self) -> History {
+        History::new(self.clone())
+    }
+
+    /// The whole path at once, for short sessions: at most 64 MiB, above that `over-limit`. Errors: `unknown-message`.
+    pub fn get_history(&self) -> GetHistory {
+        GetHistory::new(self.clone())
+    }
+
+    /// The longest run of the newest messages that fits into this many bytes. Errors: `unknown-message`.
+    pub fn get_recent_history(&self, max_bytes: u64) -> GetRecentHistory {
+        GetRecentHistory::new(self.clone(), max_bytes)
+    }
+
+    /// Sizes and token estimates along the raw path, without content, in pages. Errors: `unknown-message`,
+    /// `stale-cursor`.
+    pub fn get_history_row_stats(&self) -> GetHistoryRowStats {
+        GetHistoryRowStats::new(self.clone())
+    }
+
+    /// The answers to a message, or the roots ([`BranchPoint::Root`]), by seq, in pages. Errors: `unknown-message`,
+    /// `stale-cursor`.
+    pub fn get_branches(&self, point: impl Into<BranchPoint>) -> GetBranches {
+        GetBranches::new(self.clone(), point.into())
+    }
+
+    /// Every message of the tree by seq, in pages. Errors: `stale-cursor`.
+    pub fn list_messages(&self) -> ListMessages {
+        ListMessages::new(self.clone())
+    }
+
+    /// Changes the configuration of this session, and answers what is in force. With nothing to change it only
+    /// answers. Errors: `invalid-argument`.
+    pub fn configure(&self, changes: ConfigurationChange) -> Call<Configuration> {
+        self.tenant.configure_scope(ConfigScope::Session(self.id.to_string()), changes)
+    }
+
+    /// Puts a call of the guest into the tenant's queue.
+    pub(crate) fn call<T, F>(&self, operation: &'static str, access: Access<T>, function: F) -> Call<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&StoreInterface, &mut Store<Guest>, &str) -> wasmtime::Result<Result<T, wit::Error>> + Send + 'static,
+    {
+        let session = Arc::clone(&self.id);
+        let span = tracing::debug_span!("call", tenant = self.tenant.name(), session = &*session, operation);
+        self.tenant.enqueue(span, access, move |guest, store| function(guest, store, &session))
+    }
+}

@@ -1,0 +1,65 @@
+//! What can be chosen when a [`Talktree`](crate::Talktree) is opened.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What an acknowledged write survives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Durability {
+    /// Power loss: every write waits for the disk.
+    #[default]
+    Full,
+    /// The death of the process. After power loss the last writes may be missing; the store is sound.
+    Normal,
+}
+
+impl Durability {
+    /// Its name: `full` or `normal`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Durability::Full => "full",
+            Durability::Normal => "normal",
+        }
+    }
+}
+
+/// The limits and choices that hold for all tenants of a root.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) durability: Durability,
+    /// Bytes of memory that one sandbox may have.
+    pub(crate) memory_limit: usize,
+    pub(crate) call_timeout: Duration,
+    pub(crate) idle_timeout: Duration,
+    pub(crate) max_live_tenants: usize,
+    /// Calls that may wait for one tenant.
+    pub(crate) max_waiting_calls: usize,
+    pub(crate) cache: CacheChoice,
+    pub(crate) reserved_metadata_keys: Vec<String>,
+}
+
+/// Where compiled code is kept.
+#[derive(Clone, Debug)]
+pub(crate) enum CacheChoice {
+    /// In the user's own cache directory, if there is a safe one.
+    User,
+    /// In this directory; it is an error if it is not safe.
+    Directory(PathBuf),
+    /// Nowhere.
+    Off,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            durability: Durability::default(),
+            memory_limit: 512 << 20,
+            call_timeout: Duration::from_secs(30),
+            idle_timeout: Duration::from_secs(600),
+            max_live_tenants: 256,
+            max_waiting_calls: 1_024,
+            cache: CacheChoice::User,
+            reserved_metadata_keys: Vec::new(),
+        }
+    }
+}

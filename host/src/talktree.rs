@@ -1,0 +1,251 @@
+//! The way in: a root directory with all its tenants.
+
+use std::fmt;
+use std::future::IntoFuture;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::cache_dir;
+use crate::call::{Call, blocking};
+use crate::directory;
+use crate::error::{Error, ErrorKind, Result};
+use crate::runtime::Runtime;
+use crate::scheduler::Scheduler;
+use crate::settings::{CacheChoice, Durability, Settings};
+use crate::tenant::Tenant;
+use crate::tenant_name::TenantName;
+
+/// Tenants per page, unless it is said otherwise, and at most.
+const DEFAULT_PAGE: u32 = 100;
+const MAX_PAGE: u32 = 1_000;
+
+/// What the cursors of [`Talktree::list_tenants`] begin with.
+const CURSOR_MARK: &str = "after:";
+
+/// All tenants below one root directory.
+///
+/// A cheap handle: clone it, send it to other tasks. Each tenant that is used gets a sandbox and a thread of its own;
+/// they end when it is idle. When the last handle goes (tenants and sessions are handles too), accepted calls are
+/// still carried out and the stores are closed, for which the drop waits up to five seconds; [`close`](Self::close)
+/// does so without blocking the task.
+#[derive(Clone)]
+pub struct Talktree {
+    scheduler: Arc<Scheduler>,
+}
+
+impl Talktree {
+    /// Opens the tenants below this directory, with the defaults of [`builder`](Self::builder).
+    ///
+    /// # Errors
+    ///
+    /// As of [`Builder::open`].
+    pub async fn open(root: impl AsRef<Path>) -> Result<Self> {
+        Self::builder(root).open().await
+    }
+
+    /// Choices and limits for the tenants below this directory.
+    pub fn builder(root: impl AsRef<Path>) -> Builder {
+        Builder { root: root.as_ref().to_owned(), settings: Settings::default() }
+    }
+
+    /// The root directory, as an absolute path.
+    pub fn root(&self) -> &Path {
+        self.scheduler.root()
+    }
+
+    /// A tenant. Its name is any text of 1 to 512 bytes; nothing is created before its first write.
+    ///
+    /// # Errors
+    ///
+    /// `invalid-argument` for a name that is empty or too long.
+    pub fn tenant(&self, name: impl AsRef<str>) -> Result<Tenant> {
+        Ok(Tenant::new(Arc::clone(&self.scheduler), TenantName::new(name.as_ref())?))
+    }
+
+    /// The names of the tenants that were ever written, in byte order, in pages. Errors: `stale-cursor` for a cursor
+    /// that is not one of this call's, `invalid-argument` for a limit out of range.
+    pub fn list_tenants(&self) -> ListTenants {
+        ListTenants { root: self.scheduler.root().clone(), cursor: None, limit: None }
+    }
+
+    /// Accepts no more calls, carries out those that were accepted, closes all stores and ends all threads.
+    ///
+    /// # Errors
+    ///
+    /// `busy` if not even the thread that waits for this can be started.
+    pub async fn close(&self) -> Result<()> {
+        self.scheduler.shut_down().await
+    }
+}
+
+impl fmt::Debug for Talktree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Talktree").field("root", self.scheduler.root()).finish_non_exhaustive()
+    }
+}
+
+/// Choices and limits, made before a root is opened.
+#[derive(Clone, Debug)]
+#[must_use = "nothing is opened before `open`"]
+pub struct Builder {
+    root: PathBuf,
+    settings: Settings,
+}
+
+impl Builder {
+    /// What an acknowledged write survives; [`Durability::Full`] by default.
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.settings.durability = durability;
+        self
+    }
+
+    /// Bytes of memory that one tenant's sandbox may have; 512 MiB by default.
+    pub fn memory_limit(mut self, bytes: usize) -> Self {
+        self.settings.memory_limit = bytes;
+        self
+    }
+
+    /// How long one call may run, the time in its queue not counted; 30 seconds by default. It is kept to about 10 ms.
+    pub fn call_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.call_timeout = timeout;
+        self
+    }
+
+    /// How long a tenant's sandbox lives without calls; 10 minutes by default.
+    pub fn idle_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.idle_timeout = timeout;
+        self
+    }
+
+    /// How many tenants may have a sandbox and a thread at the same time, at least 1; 256 by default. When more are
+    /// called, those used least lately are closed, and the calls of the others wait for that.
+    pub fn max_live_tenants(mut self, tenants: usize) -> Self {
+        self.settings.max_live_tenants = tenants.max(1);
+        self
+    }
+
+    /// How many calls of one tenant may wait, at least 1; 1,024 by default. More are refused as `busy`.
+    pub fn max_waiting_calls(mut self, calls: usize) -> Self {
+        self.settings.max_waiting_calls = calls.max(1);
+        self
+    }
+
+    /// Where compiled code is kept between runs, which saves seconds at every start: by default in the user's cache
+    /// directory. It must belong to this user, and nobody else may be able to write there, since what lies in it is
+    /// run as machine code.
+    ///
+    /// The component is compiled once in a process: only the first [`open`](Self::open) looks there.
+    pub fn cache_dir(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.settings.cache = CacheChoice::Directory(directory.into());
+        self
+    }
+
+    /// Keeps no compiled code.
+    pub fn no_cache(mut self) -> Self {
+        self.settings.cache = CacheChoice::Off;
+        self
+    }
+
+    /// Keys of a message's top-level `metadata` that clients cannot write, in every tenant. Before the first write of
+    /// a sandbox they are put among those that the tenant's configuration names.
+    pub fn reserved_metadata_keys(mut self, keys: impl IntoIterator<Item: Into<String>>) -> Self {
+        self.settings.reserved_metadata_keys = keys.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Opens the root. If the directory is missing but its parent is there, it is made at the first write.
+    ///
+    /// # Errors
+    ///
+    /// `not-configured` if there can be no such directory, `forbidden` for a chosen cache directory that is not safe,
+    /// `other` if the component cannot be loaded.
+    pub async fn open(self) -> Result<Talktree> {
+        // Compiling takes seconds where there is no cache.
+        blocking(move || {
+            let root = find_root(&self.root)?;
+            let cache = cache_dir::choose(&self.settings.cache)?;
+            let runtime = Runtime::shared(cache.as_deref())?;
+            Ok(Talktree { scheduler: Arc::new(Scheduler::new(runtime, self.settings, root)) })
+        })
+        .await
+    }
+}
+
+fn find_root(root: &Path) -> Result<PathBuf> {
+    let refuse = |why: &str| {
+        Error::new(ErrorKind::NotConfigured, format!("the root directory {}: {why}", root.display()))
+            .with_subject("root")
+    };
+    let absolute = std::path::absolute(root).map_err(|error| refuse(&error.to_string()))?;
+    match absolute.metadata() {
+        Ok(found) if found.is_dir() => absolute.canonicalize().map_err(|error| refuse(&error.to_string())),
+        Ok(_) => Err(refuse("it is not a directory")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match absolute.parent() {
+            Some(parent) if parent.is_dir() => Ok(absolute),
+            _ => Err(refuse("neither it nor the directory above it is there: make that first")),
+        },
+        Err(error) => Err(refuse(&error.to_string())),
+    }
+}
+
+/// See [`Talktree::list_tenants`].
+#[derive(Clone, Debug)]
+#[must_use = "nothing is called before `.await`"]
+pub struct ListTenants {
+    root: PathBuf,
+    cursor: Option<String>,
+    limit: Option<u32>,
+}
+
+/// A page of tenants. No cursor: it is the last one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TenantPage {
+    /// Their names, in byte order.
+    pub tenants: Vec<String>,
+    /// Where the next page begins.
+    pub cursor: Option<String>,
+}
+
+impl ListTenants {
+    /// Goes on where the page with this cursor ended; none: from the beginning.
+    pub fn cursor(mut self, cursor: impl Into<Option<String>>) -> Self {
+        self.cursor = cursor.into();
+        self
+    }
+
+    /// How many at most in this page: 1 to 1,000; none: 100.
+    pub fn limit(mut self, limit: impl Into<Option<u32>>) -> Self {
+        self.limit = limit.into();
+        self
+    }
+
+    fn read(self) -> Result<TenantPage> {
+        let limit = self.limit.unwrap_or(DEFAULT_PAGE);
+        if !(1..=MAX_PAGE).contains(&limit) {
+            return Err(Error::new(ErrorKind::InvalidArgument, format!("limit is 1 to {MAX_PAGE}, this is {limit}"))
+                .with_subject("limit")
+                .with_numbers(limit.into(), MAX_PAGE.into()));
+        }
+        let after = match &self.cursor {
+            None => None,
+            Some(cursor) => Some(cursor.strip_prefix(CURSOR_MARK).ok_or_else(|| {
+                Error::new(ErrorKind::StaleCursor, "this is no cursor of a list of tenants: begin again without one")
+                    .with_subject("cursor")
+            })?),
+        };
+        let (tenants, more) = directory::list(&self.root, after, limit as usize)?;
+        let cursor = tenants.last().filter(|_| more).map(|last| format!("{CURSOR_MARK}{last}"));
+        Ok(TenantPage { tenants, cursor })
+    }
+}
+
+impl IntoFuture for ListTenants {
+    type Output = Result<TenantPage>;
+    type IntoFuture = Call<TenantPage>;
+
+    fn into_future(self) -> Call<TenantPage> {
+        blocking(move || self.read())
+    }
+}

@@ -1,0 +1,106 @@
+//! One tenant: a handle to its queue.
+
+use std::fmt;
+use std::sync::Arc;
+
+use wasmtime::Store;
+
+use crate::bindings::exports::talktree::sessions::store::Guest as StoreInterface;
+use crate::bindings::talktree::sessions::types as wit;
+use crate::call::{Access, Call, Job};
+use crate::error::Result;
+use crate::sandbox::Guest;
+use crate::scheduler::Scheduler;
+use crate::session::Session;
+use crate::tenant_name::TenantName;
+use crate::types::{
+    AutoCompactSetting, CheckReport, ConfigScope, Configuration, ConfigurationChange, FactorSetting, KeysSetting,
+    NumberSetting,
+};
+
+/// One tenant: a directory of its own, a sandbox of its own, any number of sessions.
+///
+/// Made by [`Talktree::tenant`](crate::Talktree::tenant). A cheap handle: clone it, send it to other tasks. Making one
+/// creates nothing; a tenant comes into being with its first write, and until then reads answer as of an empty one.
+#[derive(Clone)]
+pub struct Tenant {
+    scheduler: Arc<Scheduler>,
+    name: TenantName,
+}
+
+impl Tenant {
+    pub(crate) fn new(scheduler: Arc<Scheduler>, name: TenantName) -> Self {
+        Self { scheduler, name }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.name.as_str()
+    }
+
+    /// A session of this tenant; `""` is the default one. Ids are opaque, at most 1,024 bytes.
+    pub fn session(&self, id: impl AsRef<str>) -> Session {
+        Session::new(self.clone(), Arc::from(id.as_ref()))
+    }
+
+    /// Changes the defaults of all the tenant's sessions, and answers what is in force. With nothing to change it only
+    /// answers. Errors: `invalid-argument`.
+    pub fn configure(&self, changes: ConfigurationChange) -> Call<Configuration> {
+        self.configure_scope(ConfigScope::Store, changes)
+    }
+
+    /// Looks for damage in the tenant's file: reads all of it.
+    pub fn check(&self) -> Call<CheckReport> {
+        self.enqueue(self.span("check"), Access::Read, |guest, store| guest.call_check(store))
+    }
+
+    /// Writes the tenant's log back, ends its sandbox and lets go of its lock, after the calls that were made before.
+    /// The next call starts it again.
+    pub fn close(&self) -> Call<()> {
+        self.scheduler.close_tenant(&self.name, self.span("close"))
+    }
+
+    pub(crate) fn configure_scope(&self, scope: ConfigScope, changes: ConfigurationChange) -> Call<Configuration> {
+        let access = if changes_nothing(&changes) { Access::Read } else { Access::Write(|_: &Configuration| true) };
+        let session = match &scope {
+            ConfigScope::Store => None,
+            ConfigScope::Session(id) => Some(id.clone()),
+        };
+        let span = tracing::debug_span!("call", tenant = self.name(), session, operation = "configure");
+        self.enqueue(span, access, move |guest, store| guest.call_configure(store, &scope, &changes))
+    }
+
+    pub(crate) fn enqueue<T, F>(&self, span: tracing::Span, access: Access<T>, function: F) -> Call<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&StoreInterface, &mut Store<Guest>) -> wasmtime::Result<Result<T, wit::Error>> + Send + 'static,
+    {
+        let (job, call) = Job::new(span, access, function);
+        self.scheduler.enqueue(&self.name, job);
+        call
+    }
+
+    fn span(&self, operation: &'static str) -> tracing::Span {
+        tracing::debug_span!("call", tenant = self.name(), operation)
+    }
+}
+
+impl fmt::Debug for Tenant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Tenant").field(&self.name()).finish()
+    }
+}
+
+fn changes_nothing(changes: &ConfigurationChange) -> bool {
+    let numbers = [
+        &changes.compact_after,
+        &changes.keep_recent_tokens,
+        &changes.protect_head,
+        &changes.min_tail,
+        &changes.max_prompt_tokens,
+    ];
+    numbers.into_iter().all(|setting| matches!(setting, NumberSetting::Keep))
+        && matches!(changes.token_factor, FactorSetting::Keep)
+        && matches!(changes.auto_compact, AutoCompactSetting::Keep)
+        && matches!(changes.reserved_metadata_keys, KeysSetting::Keep)
+}

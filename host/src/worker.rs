@@ -1,0 +1,170 @@
+//! What a tenant's thread does: it keeps the tenant's sandbox and carries out one call after the other.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::PoisonError;
+
+use tempfile::TempDir;
+use wasmtime_wasi::FsPerms;
+
+use crate::call::{Job, Work};
+use crate::directory::TenantDirectory;
+use crate::error::{Error, ErrorKind, Result};
+use crate::sandbox::Sandbox;
+use crate::scheduler::Shared;
+use crate::tenant_name::TenantName;
+use crate::types::{ConfigScope, ConfigurationChange, KeysSetting};
+
+/// One tenant, as long as a thread serves it.
+pub(crate) struct Worker<'a> {
+    shared: &'a Shared,
+    name: TenantName,
+    open: Option<OpenTenant>,
+}
+
+/// A tenant with its sandbox. The order matters: the lock goes when the sandbox has gone.
+struct OpenTenant {
+    sandbox: Sandbox,
+    directory: TenantDirectory,
+    /// The root's reserved metadata keys are known to be in the tenant's configuration.
+    keys_are_reserved: bool,
+}
+
+/// The sandbox over an empty directory that answers the reads of tenants that were never written.
+pub(crate) struct EmptySandbox {
+    sandbox: Sandbox,
+    _directory: TempDir,
+}
+
+impl<'a> Worker<'a> {
+    pub(crate) fn new(shared: &'a Shared, name: TenantName) -> Self {
+        Self { shared, name, open: None }
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Carries out one call and answers it. A sandbox that breaks down in it is thrown away.
+    pub(crate) fn carry_out(&mut self, job: Job) {
+        let Job { span, writes, mut work } = job;
+        let _span = span.entered();
+        let served = catch_unwind(AssertUnwindSafe(|| self.serve(writes, &mut *work)));
+        if self.open.as_ref().is_some_and(|open| open.sandbox.is_broken()) {
+            tracing::warn!("the sandbox broke down and was thrown away");
+            self.open = None;
+        }
+        match served {
+            Ok(Ok(())) => work.answer(),
+            Ok(Err(error)) => work.refuse(error),
+            Err(_) => {
+                let sentence = "the host broke down in this call; whether it was carried out is unknown: retry with the \
+                                same message id";
+                work.refuse(Error::new(ErrorKind::Crashed, sentence));
+            }
+        }
+    }
+
+    /// Lets go of the tenant: its log is written back, its sandbox ends, its lock is free.
+    pub(crate) fn close(&mut self) -> Result<()> {
+        match self.open.take() {
+            Some(open) => open.close(),
+            None => Ok(()),
+        }
+    }
+
+    fn serve(&mut self, writes: bool, work: &mut dyn Work) -> Result<()> {
+        if self.open.is_none() && TenantDirectory::is_written(&self.shared.root, &self.name)? {
+            let directory = TenantDirectory::open(&self.shared.root, &self.name)?;
+            let sandbox = self.sandbox(&directory)?;
+            self.open = Some(OpenTenant { sandbox, directory, keys_are_reserved: false });
+        }
+        match &mut self.open {
+            Some(open) => {
+                if writes {
+                    open.reserve_keys(&self.shared.settings.reserved_metadata_keys)?;
+                }
+                work.run(&mut open.sandbox);
+                Ok(())
+            }
+            None if writes => self.serve_first_write(work),
+            None => self.serve_from_nothing(work),
+        }
+    }
+
+    /// The tenant comes into being with this call, or nothing of it stays.
+    fn serve_first_write(&mut self, work: &mut dyn Work) -> Result<()> {
+        let directory = TenantDirectory::create(&self.shared.root, &self.name)?;
+        let sandbox = match self.sandbox(&directory) {
+            Ok(sandbox) => sandbox,
+            Err(error) => {
+                directory.discard();
+                return Err(error);
+            }
+        };
+        let mut open = OpenTenant { sandbox, directory, keys_are_reserved: false };
+        let reserved = open.reserve_keys(&self.shared.settings.reserved_metadata_keys);
+        if reserved.is_ok() && work.run(&mut open.sandbox) {
+            self.open = Some(open);
+            return Ok(());
+        }
+        let OpenTenant { sandbox, directory, .. } = open;
+        drop(sandbox);
+        directory.discard();
+        reserved
+    }
+
+    /// Answers as of an empty tenant, and creates nothing in the root.
+    fn serve_from_nothing(&self, work: &mut dyn Work) -> Result<()> {
+        let mut empty = self.shared.empty.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ready = match empty.take() {
+            Some(ready) if !ready.sandbox.is_broken() => ready,
+            _ => EmptySandbox::open(self.shared)?,
+        };
+        work.run(&mut ready.sandbox);
+        *empty = Some(ready);
+        Ok(())
+    }
+
+    fn sandbox(&self, directory: &TenantDirectory) -> Result<Sandbox> {
+        let permissions = if directory.is_read_only() { FsPerms::ReadOnly } else { FsPerms::ReadWrite };
+        Sandbox::open(&self.shared.runtime, &self.shared.settings, directory.path(), permissions)
+    }
+}
+
+impl OpenTenant {
+    /// Puts the keys that the root reserves among those of the tenant's store, before its first write.
+    fn reserve_keys(&mut self, keys: &[String]) -> Result<()> {
+        if self.keys_are_reserved || keys.is_empty() {
+            return Ok(());
+        }
+        let mut configure =
+            |changes| self.sandbox.call(move |guest, store| guest.call_configure(store, &ConfigScope::Store, &changes));
+        let mut reserved = configure(ConfigurationChange::default())?.reserved_metadata_keys;
+        let missing: Vec<_> = keys.iter().filter(|key| !reserved.contains(key)).cloned().collect();
+        if !missing.is_empty() {
+            reserved.extend(missing);
+            let reserved_metadata_keys = KeysSetting::Value(reserved);
+            configure(ConfigurationChange { reserved_metadata_keys, ..ConfigurationChange::default() })?;
+        }
+        self.keys_are_reserved = true;
+        Ok(())
+    }
+
+    fn close(self) -> Result<()> {
+        let Self { sandbox, directory, .. } = self;
+        let closed = sandbox.close();
+        // The lock is let go of when the guest has let go of its files.
+        drop(directory);
+        closed
+    }
+}
+
+impl EmptySandbox {
+    fn open(shared: &Shared) -> Result<Self> {
+        let directory = tempfile::Builder::new().prefix("talktree-empty-").tempdir().map_err(|error| {
+            Error::new(ErrorKind::Other, format!("no temporary directory can be made: {error}; set TMPDIR"))
+        })?;
+        let sandbox = Sandbox::open(&shared.runtime, &shared.settings, directory.path(), FsPerms::ReadOnly)?;
+        Ok(Self { sandbox, _directory: directory })
+    }
+}
