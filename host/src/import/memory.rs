@@ -1,0 +1,94 @@
+//! A sink that keeps messages in memory: for trying an import out before it is stored, and for tests.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde_json::Value;
+
+use super::{
+    plan::Record,
+    run::{Outcome, Sink, Stop},
+};
+
+/// A message in memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// Its id.
+    pub id: String,
+    /// The message that it answers.
+    pub parent_id: Option<String>,
+    /// When it was written, in ms.
+    pub created_at: i64,
+    /// Its JSON text.
+    pub message: String,
+}
+
+#[derive(Debug, Default)]
+struct Session {
+    ids: HashSet<String>,
+    messages: Vec<Stored>,
+    leaf: Option<String>,
+}
+
+/// Sessions in memory, with the rules of the store: ids are unique in a session, parents must exist.
+#[derive(Debug, Default)]
+pub struct Memory {
+    sessions: BTreeMap<String, Session>,
+}
+
+impl Memory {
+    /// The messages of a session, in the order in which they were stored.
+    pub fn messages(&self, session: &str) -> &[Stored] {
+        self.sessions.get(session).map_or(&[], |session| &session.messages)
+    }
+
+    /// The chosen leaf of a session.
+    pub fn leaf(&self, session: &str) -> Option<&str> {
+        self.sessions.get(session)?.leaf.as_deref()
+    }
+}
+
+impl Session {
+    fn import(&mut self, record: &Record, now: i64) -> Outcome {
+        if self.ids.contains(&record.id) {
+            return Outcome::Present;
+        }
+        let message: Value = match serde_json::from_str(&record.message) {
+            Ok(message) => message,
+            // A tree of values cannot hold lone surrogates and the like; the store, which keeps text, can.
+            Err(_) => serde_json::json!({"role": "?", "parts": []}),
+        };
+        if !message["role"].is_string() || !message["parts"].is_array() {
+            return Outcome::Refused("no message".to_owned());
+        }
+        if let Some(parent) = &record.parent_id
+            && !self.ids.contains(parent)
+        {
+            return Outcome::NoParent;
+        }
+        self.ids.insert(record.id.clone());
+        self.messages.push(Stored {
+            id: record.id.clone(),
+            parent_id: record.parent_id.clone(),
+            created_at: record.created_at.unwrap_or(now),
+            message: record.message.clone(),
+        });
+        self.leaf = None;
+        Outcome::Imported
+    }
+}
+
+impl Sink for Memory {
+    async fn is_empty(&mut self, session: &str) -> Result<bool, Stop> {
+        Ok(self.messages(session).is_empty())
+    }
+
+    async fn store(&mut self, session: &str, batch: &[Record], now: i64) -> Result<Vec<Outcome>, Stop> {
+        let session = self.sessions.entry(session.to_owned()).or_default();
+        Ok(batch.iter().map(|record| session.import(record, now)).collect())
+    }
+
+    async fn choose_leaf(&mut self, session: &str, id: &str) -> Result<(), Stop> {
+        self.sessions.entry(session.to_owned()).or_default().leaf = Some(id.to_owned());
+        Ok(())
+    }
+}
