@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 use crate::session::Session;
 use crate::types::{
     AppendOptions, AppendResult, BranchPoint, ChainResult, DeleteMode, DeleteResult, ExpectedLeaf, HistoryView,
-    MediaMode, Message, MessagePage, NodePage, Parent, ReadOptions, RecentHistory, RecentOptions, RowStatsPage, Source,
-    UpsertResult,
+    MediaMode, MediaRange, Message, MessagePage, NodePage, Parent, ReadOptions, RecentHistory, RecentOptions,
+    RowStatsPage, Source, UpsertResult,
 };
 
 /// A builder that becomes a [`Call`] by `.await`, and the `into_future` that makes the call.
@@ -235,6 +235,81 @@ impl DeleteMessages {
     /// Answers the same and changes nothing.
     pub fn dry_run(mut self, dry_run: bool) -> Self {
         self.dry_run = dry_run;
+        self
+    }
+}
+
+operation! {
+    /// See [`Session::get_message`].
+    GetMessage -> Option<Message> { id: String, media: MediaMode, }
+    call(self) {
+        let Self { session, id, media } = self;
+        session.call("get-message", Access::Read, move |guest, store, session| {
+            guest.call_get_message(store, session, &id, media)
+        })
+    }
+}
+
+impl GetMessage {
+    pub(crate) fn new(session: Session, id: String) -> Self {
+        Self { session, id, media: MediaMode::Inline }
+    }
+
+    /// Where inline media goes.
+    pub fn media(mut self, media: MediaMode) -> Self {
+        self.media = media;
+        self
+    }
+}
+
+operation! {
+    /// See [`Session::get_latest_leaf`].
+    GetLatestLeaf -> Option<Message> { media: MediaMode, }
+    call(self) {
+        let Self { session, media } = self;
+        session.call("get-latest-leaf", Access::Read, move |guest, store, session| {
+            guest.call_get_latest_leaf(store, session, media)
+        })
+    }
+}
+
+impl GetLatestLeaf {
+    pub(crate) fn new(session: Session) -> Self {
+        Self { session, media: MediaMode::Inline }
+    }
+
+    /// Where inline media goes.
+    pub fn media(mut self, media: MediaMode) -> Self {
+        self.media = media;
+        self
+    }
+}
+
+operation! {
+    /// See [`Session::get_media`].
+    GetMedia -> MediaRange { id: String, index: u32, offset: u64, length: Option<u64>, }
+    call(self) {
+        let Self { session, id, index, offset, length } = self;
+        session.call("get-media", Access::Read, move |guest, store, session| {
+            guest.call_get_media(store, session, &id, index, offset, length)
+        })
+    }
+}
+
+impl GetMedia {
+    pub(crate) fn new(session: Session, id: String, index: u32) -> Self {
+        Self { session, id, index, offset: 0, length: None }
+    }
+
+    /// Begins at this byte of the payload.
+    pub fn offset(mut self, bytes: u64) -> Self {
+        self.offset = bytes;
+        self
+    }
+
+    /// So many bytes, at most 16 MiB; none: to the end, or 16 MiB.
+    pub fn length(mut self, bytes: impl Into<Option<u64>>) -> Self {
+        self.length = bytes.into();
         self
     }
 }

@@ -11,12 +11,12 @@ use crate::error::Result;
 use crate::history::History;
 use crate::message::IntoMessage;
 use crate::operations::{
-    AppendMessage, AppendMessages, DeleteMessages, GetBranches, GetHistory, GetHistoryRowStats, GetRecentHistory,
-    ListMessages, ReadHistory, UpdateMessage, UpsertMessage,
+    AppendMessage, AppendMessages, DeleteMessages, GetBranches, GetHistory, GetHistoryRowStats, GetLatestLeaf,
+    GetMedia, GetMessage, GetRecentHistory, ListMessages, ReadHistory, UpdateMessage, UpsertMessage,
 };
 use crate::sandbox::Guest;
 use crate::tenant::Tenant;
-use crate::types::{BranchPoint, ConfigScope, Configuration, ConfigurationChange, Message};
+use crate::types::{BranchPoint, ConfigScope, Configuration, ConfigurationChange, ImportItem};
 
 /// One conversation: a tree of messages.
 ///
@@ -91,6 +91,17 @@ impl Session {
         })
     }
 
+    /// Stores messages from elsewhere verbatim, in order and in one transaction: all or none, at most 10,000 a call.
+    ///
+    /// Answers for each whether it was inserted; a parent may be a message of the same call that stands before it.
+    /// Errors: `invalid-message`, `unknown-parent`.
+    pub fn import_messages(&self, items: Vec<ImportItem>) -> Call<Vec<bool>> {
+        let access = Access::Write(|inserted: &Vec<bool>| inserted.contains(&true));
+        self.call("import-messages", access, move |guest, store, session| {
+            guest.call_import_messages(store, session, &items)
+        })
+    }
+
     /// Deletes messages; unknown ids are ignored. By default their children move to the nearest ancestor that stays.
     pub fn delete_messages(&self, ids: impl IntoIterator<Item: Into<String>>) -> DeleteMessages {
         DeleteMessages::new(self.clone(), ids.into_iter().map(Into::into).collect())
@@ -113,14 +124,21 @@ impl Session {
     }
 
     /// One message, or none.
-    pub fn get_message(&self, id: &str) -> Call<Option<Message>> {
-        let id = id.to_owned();
-        self.call("get-message", Access::Read, move |guest, store, session| guest.call_get_message(store, session, &id))
+    pub fn get_message(&self, id: &str) -> GetMessage {
+        GetMessage::new(self.clone(), id.to_owned())
     }
 
     /// The present leaf, or none in an empty session.
-    pub fn get_latest_leaf(&self) -> Call<Option<Message>> {
-        self.call("get-latest-leaf", Access::Read, |guest, store, session| guest.call_get_latest_leaf(store, session))
+    pub fn get_latest_leaf(&self) -> GetLatestLeaf {
+        GetLatestLeaf::new(self.clone())
+    }
+
+    /// The raw bytes of one payload of a message, counted from 0, as [`MediaReference::index`] does: all of them, or
+    /// a range. Errors: `unknown-message`, `invalid-argument` where the message has no such payload.
+    ///
+    /// [`MediaReference::index`]: crate::MediaReference::index
+    pub fn get_media(&self, id: &str, index: u32) -> GetMedia {
+        GetMedia::new(self.clone(), id.to_owned(), index)
     }
 
     /// A page of the path from root to leaf, or the reverse. [`history`](Self::history) follows the pages by itself.

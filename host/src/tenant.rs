@@ -15,7 +15,7 @@ use crate::session::Session;
 use crate::tenant_name::TenantName;
 use crate::types::{
     AutoCompactSetting, CheckReport, ConfigScope, Configuration, ConfigurationChange, FactorSetting, KeysSetting,
-    NumberSetting,
+    NumberSetting, StoreStats,
 };
 
 /// One tenant: a directory of its own, a sandbox of its own, any number of sessions.
@@ -47,6 +47,11 @@ impl Tenant {
     /// answers. Errors: `invalid-argument`.
     pub fn configure(&self, changes: ConfigurationChange) -> Call<Configuration> {
         self.configure_scope(ConfigScope::Store, changes)
+    }
+
+    /// What fills the tenant's store. Reads counters, not messages.
+    pub fn stats(&self) -> Call<StoreStats> {
+        self.enqueue(self.span("stats"), Access::Read, |guest, store| guest.call_stats(store))
     }
 
     /// Looks for damage in the tenant's file: reads all of it.

@@ -5,8 +5,9 @@
 pub use crate::bindings::talktree::sessions::types::{
     AppendOptions, AppendResult, AutoCompact, AutoCompactSetting, BranchPoint, ChainItem, ChainResult, CheckReport,
     ConfigScope, Configuration, ConfigurationChange, DeleteMode, DeleteResult, ExpectedLeaf, FactorSetting,
-    HistoryView, KeysSetting, MediaMode, MediaReference, Message, MessagePage, Node, NodePage, NumberSetting, Parent,
-    ReadOptions, RecentHistory, RecentOptions, RowStats, RowStatsPage, Source, UpsertResult,
+    HistoryView, ImportItem, KeysSetting, LargeMessage, MediaMode, MediaRange, MediaReference, Message, MessagePage,
+    Node, NodePage, NumberSetting, Parent, ReadOptions, RecentHistory, RecentOptions, RowStats, RowStatsPage, Source,
+    StoreBytes, StoreStats, UpsertResult,
 };
 
 /// Under the present leaf, on the server's word, whatever the leaf is.
