@@ -67,10 +67,17 @@ pub(crate) fn write_if_changed(path: &Path, content: &[u8]) -> Result<bool> {
         fs::create_dir_all(dir).with_context(|| format!("create {}", dir.display()))?;
     }
     // Beside it, then renamed: a build that runs meanwhile sees the old file or the new one.
-    let new = path.with_extension(format!("{}.new", std::process::id()));
+    let new = unfinished(path);
     fs::write(&new, content).with_context(|| format!("write {}", new.display()))?;
     fs::rename(&new, path).with_context(|| format!("rename to {}", path.display()))?;
     Ok(true)
+}
+
+/// A name beside a path for what becomes it when it is finished. No other process uses the same.
+pub(crate) fn unfinished(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    name.into()
 }
 
 #[cfg(test)]

@@ -115,7 +115,7 @@ pub(crate) fn find_compiler() -> Result<Option<CCompiler>> {
         let headers = sdk.join("share/wasi-sysroot/include").join(TARGET);
         anyhow::ensure!(
             clang.is_file() && headers.is_dir(),
-            "WASI_SDK_PATH is {}, but that is no wasi-sdk of version 22 or newer (there is no bin/clang, or no \
+            "WASI_SDK_PATH is {}, but that is no wasi-sdk that knows {TARGET} (there is no bin/clang, or no \
              share/wasi-sysroot/include/{TARGET})",
             sdk.display(),
         );
@@ -217,6 +217,12 @@ impl Toolchain {
             CCompiler::Sdk(sdk) => {
                 all.push(var("CC", exe(&sdk.join("bin/clang")).display().to_string()));
                 all.push(var("AR", exe(&sdk.join("bin/llvm-ar")).display().to_string()));
+                // Its clang knows this by itself, but one that was taken from elsewhere does not. Flags are split at
+                // white space, so a path with some is left to the clang.
+                let sysroot = sdk.join("share/wasi-sysroot").display().to_string();
+                if !sysroot.contains(char::is_whitespace) {
+                    own_flags.push(format!("--sysroot={sysroot}"));
+                }
             }
             CCompiler::Clang { clang, ar } => {
                 all.push(var("CC", clang.display().to_string()));

@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 
 use crate::{
     process::{on_path, read, run},
-    project::cache_dir,
+    project::{cache_dir, unfinished},
 };
 
 /// Where wasi-libc and Rust's sources come from.
@@ -52,7 +52,7 @@ pub(super) fn unpack(package: &str, version: Option<&str>, to: &Path) -> Result<
         Some(prefix) => format!("{package}={}", apt.newest(package, prefix)?),
         None => package.to_owned(),
     };
-    let work = to.with_extension(format!("{}.part", std::process::id()));
+    let work = unfinished(to);
     let files = work.join("files");
     fs::create_dir_all(&files).with_context(|| format!("create {}", files.display()))?;
     let done = (|| {

@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 use super::{debian, headers, manual};
 use crate::{
     process::{cargo, on_path, run},
-    project::cache_dir,
+    project::{cache_dir, unfinished},
     toolchain::{Rustc, TARGET, find_headers, own_wasi_libc, target_libs},
 };
 
@@ -61,10 +61,13 @@ fn from_source() -> Result<()> {
         debian::unpack("rust-src", Some(&format!("{}+", rustc.release)), &sources)?;
     }
     let own = rustc.own_sysroot()?;
-    let part = own.with_extension(format!("{}.part", std::process::id()));
+    let part = unfinished(&own);
     let built = build(&library, &part.join("seed")).and_then(|libs| assemble(&libs, &part, &own));
-    // Only what a failure left: what was built has been moved away.
+    // Intermediate files, and once there is a library of this version, its sources.
     fs::remove_dir_all(&part).ok();
+    if built.is_ok() {
+        fs::remove_dir_all(&sources).ok();
+    }
     built
 }
 
@@ -84,7 +87,8 @@ fn build(library: &Path, seed: &Path) -> Result<PathBuf> {
         // Where cargo looks for the sources when they are not with the toolchain.
         .env("__CARGO_TESTS_ONLY_SRC_ROOT", library)
         .env_remove("RUSTFLAGS")
-        .env_remove("CARGO_TARGET_WASM32_WASIP2_RUSTFLAGS"))?;
+        // The guest is optimised across crates, the standard library included.
+        .env("CARGO_TARGET_WASM32_WASIP2_RUSTFLAGS", "-Cembed-bitcode=yes"))?;
     Ok(target_dir.join(TARGET).join("release/deps"))
 }
 
