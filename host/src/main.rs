@@ -1,1 +1,7 @@
-fn main(){}
+//! The program `talktree`: Talktree from the command line and for runtimes in any language.
+
+mod cli;
+
+fn main() -> std::process::ExitCode {
+    cli::main()
+}

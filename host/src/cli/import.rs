@@ -1,0 +1,226 @@
+//! `talktree import`: conversations out of the files of other programs.
+
+use std::{
+    io::{self, IsTerminal as _},
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+use talktree::{
+    Talktree, Tenant,
+    import::{Format, ImportError, Input, Memory, Options, Phase, Problems, Progress, Report, run},
+};
+
+use super::{
+    Root,
+    terminal::{BAD, FAINT, PLAIN, STRONG, harmless},
+};
+
+/// Problems of one kind that are printed for a file; --json has up to a thousand.
+const SHOWN: usize = 20;
+
+/// Import conversations from the files of other programs, with all their branches
+#[derive(Args)]
+#[command(after_help = "\
+What is stored already is skipped, so an import may be repeated, or go on after an interruption. What is damaged costs
+itself and nothing else: it is reported with its place, and what hung below it hangs below the nearest message above.
+
+Formats: ai-sdk (UIMessages as an array, an object with messages, or JSON Lines), pi (session files, versions 1 to 3).
+
+Examples:
+  talktree import --root data --tenant easy chat.json
+  talktree import --root data --tenant easy --session work ~/.pi/agent/sessions/*/*.jsonl
+  talktree import --root data --tenant easy --dry-run --json old.jsonl
+  cat chat.json | talktree import --root data --tenant easy --format ai-sdk -
+
+Exit codes: 0 everything was imported or was there already, 1 something could not be imported, 2 the command line was
+wrong.")]
+pub(crate) struct Import {
+    #[command(flatten)]
+    root: Root,
+
+    /// Tenant that the conversations are for
+    #[arg(long, short, value_name = "NAME")]
+    tenant: String,
+
+    /// Session to import into; without it the one that a file names, or the default session. Where a file holds several,
+    /// each goes to ID/<its own id>
+    #[arg(long, short, value_name = "ID")]
+    session: Option<String>,
+
+    /// Format of the files, where it is not recognised
+    #[arg(long, value_name = "FORMAT", value_parser = |name: &str| name.parse::<Format>())]
+    format: Option<Format>,
+
+    /// Read and check everything, and store nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// JSON Lines: one report per file
+    #[arg(long)]
+    json: bool,
+
+    /// Files to import; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+/// What became of one file.
+#[derive(Serialize)]
+struct FileReport<'a> {
+    file: &'a Path,
+    #[serde(rename = "dryRun")]
+    dry_run: bool,
+    /// Why nothing of it could be read.
+    error: Option<String>,
+    #[serde(flatten)]
+    report: Option<&'a Report>,
+}
+
+impl Import {
+    pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
+        // Opened also for a dry run, so that a root or a tenant that cannot be are told then.
+        let talktree = Talktree::open(&self.root.root).await?;
+        let tenant = talktree.tenant(&self.tenant)?;
+        let mut all_well = true;
+        for file in &self.files {
+            let done = self.import(file, &tenant).await;
+            all_well &= matches!(&done, Ok(report) if report.failures() == 0 && report.stopped.is_none());
+            if self.json {
+                let report = FileReport {
+                    file,
+                    dry_run: self.dry_run,
+                    error: done.as_ref().err().map(|error| format!("{error:#}")),
+                    report: done.as_ref().ok(),
+                };
+                println!("{}", serde_json::to_string(&report).context("the report cannot be written as JSON")?);
+            } else {
+                print(file, &done, self.dry_run);
+            }
+        }
+        talktree.close().await?;
+        Ok(if all_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    async fn import(&self, file: &Path, tenant: &Tenant) -> anyhow::Result<Report> {
+        let input = if file == Path::new("-") {
+            tokio::task::spawn_blocking(|| Input::spool("standard input", io::stdin())).await?
+        } else {
+            Input::file(file)
+        };
+        let input = input.with_context(|| format!("{} cannot be read", file.display()))?;
+        let bar = Bar::new(input.len(), file);
+        let input = input.with_progress({
+            let bar = bar.clone();
+            Arc::new(move |progress| bar.tell(progress))
+        });
+        let options = Options { format: self.format, session: self.session.clone(), now: None };
+        let done = if self.dry_run {
+            run(input, &mut Memory::default(), options).await
+        } else {
+            run(input, &mut tenant.clone(), options).await
+        };
+        bar.finish();
+        match done {
+            Ok(report) => Ok(report),
+            Err(error @ ImportError::NotRecognised { .. }) => bail!("{error}; --format says which it is"),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// The progress of one file, on stderr where that is a terminal.
+#[derive(Clone)]
+struct Bar {
+    bar: ProgressBar,
+    phase: Arc<Mutex<Option<Phase>>>,
+}
+
+impl Bar {
+    fn new(bytes: u64, file: &Path) -> Self {
+        let target =
+            if io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let style = ProgressStyle::with_template("{prefix:>10} [{bar:32}] {bytes}/{total_bytes}, {eta} left  {msg}")
+            .unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = ProgressBar::with_draw_target(Some(bytes), target).with_style(style);
+        bar.set_message(harmless(&file.display().to_string()).into_owned());
+        Self { bar, phase: Arc::default() }
+    }
+
+    fn tell(&self, progress: Progress) {
+        let mut phase = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
+        if *phase != Some(progress.phase) {
+            *phase = Some(progress.phase);
+            self.bar.reset();
+            self.bar.set_prefix(match progress.phase {
+                Phase::Reading => "reading",
+                Phase::Storing => "storing",
+            });
+        }
+        self.bar.set_length(progress.total);
+        self.bar.set_position(progress.bytes);
+    }
+
+    fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Prints for people what became of a file.
+fn print(file: &Path, done: &anyhow::Result<Report>, dry_run: bool) {
+    let file = file.display().to_string();
+    let file = harmless(&file);
+    let report = match done {
+        Ok(report) => report,
+        Err(error) => {
+            anstream::println!("{STRONG}{file}{PLAIN}: {BAD}not imported{PLAIN}: {}", harmless(&format!("{error:#}")));
+            return;
+        }
+    };
+    let would = if dry_run { " (nothing was stored: dry run)" } else { "" };
+    anstream::println!("{STRONG}{file}{PLAIN}: {}{would}", report.format);
+    for session in &report.sessions {
+        let name = match session.id.as_str() {
+            "" => "the default session".to_owned(),
+            id => format!("session {:?}", harmless(id)),
+        };
+        let title = session.title.as_deref().map(|title| format!(" ({})", harmless(title))).unwrap_or_default();
+        let counts = [
+            (session.imported, "imported"),
+            (session.skipped, "there already"),
+            (session.failed.total(), "failed"),
+            (session.without_time, "without a time of their own"),
+        ];
+        let mut words: Vec<_> =
+            counts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
+        if words.is_empty() {
+            words.push("no messages".to_owned());
+        }
+        anstream::println!("  {name}{title}: {}", words.join(", "));
+        if !session.kept_in_metadata.is_empty() {
+            let kept = session.kept_in_metadata.iter().map(|(kind, count)| format!("{count} {}", harmless(kind)));
+            anstream::println!("    {FAINT}kept in metadata: {}{PLAIN}", kept.collect::<Vec<_>>().join(", "));
+        }
+        print_problems("failed", BAD, &session.failed);
+        print_problems("put right", FAINT, &session.notes);
+    }
+    print_problems("failed", BAD, &report.failed);
+    if let Some(why) = &report.stopped {
+        anstream::println!("  {BAD}stopped:{PLAIN} {}. Run it again to go on.", harmless(why).trim_end_matches('.'));
+    }
+}
+
+fn print_problems(what: &str, style: anstyle::Style, problems: &Problems) {
+    for problem in problems.listed().iter().take(SHOWN) {
+        anstream::println!("    {style}{what}{PLAIN} {}: {}", harmless(&problem.place), harmless(&problem.why));
+    }
+    let more = problems.total().saturating_sub(SHOWN as u64);
+    if more > 0 {
+        anstream::println!("    {style}{what}{PLAIN} {more} more; --json lists them");
+    }
+}

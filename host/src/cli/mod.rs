@@ -1,0 +1,163 @@
+//! The sub-commands of `talktree`, one file each, and what they have in common.
+//!
+//! Exit codes: 0 done, 1 failed (the reason is on stderr), 2 the command line was wrong.
+
+mod demo;
+mod history;
+mod import;
+mod log;
+mod parts;
+mod rpc;
+mod show;
+mod summarizer;
+mod tenants;
+mod terminal;
+mod tree;
+mod values;
+
+use std::{io, path::PathBuf, process::ExitCode};
+
+use anyhow::{Context as _, ensure};
+use clap::{Args, Parser, Subcommand};
+use talktree::{Session, Talktree};
+
+/// Durable conversation trees for LLM agents: every message, every branch, one sandboxed SQLite file per tenant.
+#[derive(Parser)]
+#[command(
+    version,
+    arg_required_else_help = true,
+    after_help = "\
+Examples:
+  talktree demo                                              see what it does, in a temporary directory
+  talktree import --root data --tenant easy session.jsonl    take over an old transcript
+  talktree show --root data --tenant easy                    draw its tree
+  talktree rpc --root data                                   serve JSON-RPC on stdin and stdout
+
+Exit codes: 0 done, 1 failed, 2 the command line was wrong.
+The log goes to stderr; TALKTREE_LOG says how much (error, warn, info, debug or a filter such as talktree=debug)."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Rpc(rpc::Rpc),
+    Import(import::Import),
+    Show(show::Show),
+    History(history::History),
+    Tenants(tenants::Tenants),
+    Demo(demo::Demo),
+}
+
+/// Where the data is.
+#[derive(Args)]
+struct Root {
+    /// Directory that holds the tenants
+    #[arg(long, env = "TALKTREE_ROOT", value_name = "DIR")]
+    root: PathBuf,
+}
+
+/// Which conversation.
+#[derive(Args)]
+struct Conversation {
+    #[command(flatten)]
+    root: Root,
+
+    /// Tenant that the conversation belongs to
+    #[arg(long, short, value_name = "NAME")]
+    tenant: String,
+
+    /// Id of the session
+    #[arg(long, short, value_name = "ID", default_value = "")]
+    session: String,
+}
+
+impl Root {
+    /// Opens what is there, to read it: where nothing is, a slip of the pen is likelier than an empty root.
+    async fn open(&self) -> anyhow::Result<Talktree> {
+        ensure!(
+            self.root.is_dir(),
+            "the root {} is not there; the first write of rpc or import makes it",
+            self.root.display()
+        );
+        Ok(Talktree::open(&self.root).await?)
+    }
+}
+
+impl Conversation {
+    async fn open(&self) -> anyhow::Result<Session> {
+        Ok(self.root.open().await?.tenant(&self.tenant)?.session(&self.session))
+    }
+
+    /// What to call it in a sentence.
+    fn name(&self) -> String {
+        let tenant = terminal::harmless(&self.tenant);
+        match self.session.as_str() {
+            "" => format!("the default session of tenant {tenant:?}"),
+            session => format!("session {:?} of tenant {tenant:?}", terminal::harmless(session)),
+        }
+    }
+}
+
+/// Reads the command line and does what it says.
+pub(crate) fn main() -> ExitCode {
+    let cli = Cli::parse();
+    log::start();
+    let done = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("the runtime cannot be started")
+        .and_then(|runtime| {
+            runtime.block_on(async {
+                match cli.command {
+                    Command::Rpc(rpc) => rpc.run().await,
+                    Command::Import(import) => import.run().await,
+                    Command::Show(show) => show.run().await,
+                    Command::History(history) => history.run().await,
+                    Command::Tenants(tenants) => tenants.run().await,
+                    Command::Demo(demo) => demo.run(),
+                }
+            })
+        });
+    match done {
+        Ok(code) => code,
+        // Whoever reads has had enough (`talktree history | head`).
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            anstream::eprintln!(
+                "{}error:{} {}",
+                terminal::BAD,
+                terminal::PLAIN,
+                terminal::harmless(&format!("{error:#}"))
+            );
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::Cli;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_says_what_it_does_and_shows_examples() {
+        for command in Cli::command().get_subcommands() {
+            assert!(command.get_about().is_some(), "{}", command.get_name());
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("Examples:") && help.contains("Exit codes:"), "{}", command.get_name());
+        }
+    }
+}
