@@ -8,7 +8,8 @@ use crate::row::Stamp;
 use crate::session::Session;
 use crate::store::{Store, Tx};
 use crate::types::{
-    AppendOptions, AppendResult, ChainItem, ChainResult, ExpectedLeaf, ImportItem, Parent, Source, UpsertResult,
+    AppendOptions, AppendResult, ChainItem, ChainResult, ExpectedLeaf, ImportItem, MediaMode, Parent, Source,
+    UpsertResult,
 };
 
 /// Messages that one call may bring.
@@ -92,7 +93,7 @@ impl Tx<'_> {
         if let Some(session) = &found
             && let Some(key) = self.find_message(session, message.id())?
         {
-            let (_, stored) = self.load(key)?;
+            let (_, stored) = self.load(key, MediaMode::Inline)?;
             let conflict = !same_text(&stored, message.text(), &keys);
             let message = (stored != message.text()).then_some(stored);
             return Ok(AppendResult { inserted: false, conflict, message, compaction_due: false });
@@ -144,7 +145,7 @@ impl Tx<'_> {
         let mut event = None;
         for (index, message) in messages.iter().enumerate() {
             if let Some(key) = self.find_message(&session, message.id())? {
-                let (_, stored) = self.load(key)?;
+                let (_, stored) = self.load(key, MediaMode::Inline)?;
                 let under_another = match (index, &options.parent) {
                     (0, Parent::Latest) => false,
                     (0, Parent::Root) => self.parent_of(key)?.is_some(),
@@ -178,7 +179,7 @@ impl Tx<'_> {
         source: Source,
         now: i64,
     ) -> Result<String> {
-        let (_, stored) = self.load(key)?;
+        let (_, stored) = self.load(key, MediaMode::Inline)?;
         let message = match source {
             Source::Server => message,
             Source::Client => {
@@ -188,6 +189,13 @@ impl Tx<'_> {
         };
         if message.text() == stored {
             return Ok(stored);
+        }
+        if let Some(pointer) = self.blanks_media(key, message.text())? {
+            return Err(Error::new(
+                Kind::InvalidMessage,
+                format!("{pointer} is blank, and the stored message has a payload there: this copy was read by reference; write the payload or leave the member out"),
+            )
+            .subject(message.id()));
         }
         self.replace_message(session, key, &message)?;
         let event = self.next_event()?;

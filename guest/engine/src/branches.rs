@@ -9,7 +9,7 @@ use crate::key::Key;
 use crate::place::Place;
 use crate::session::Session;
 use crate::store::{Store, Tx};
-use crate::types::{BranchPoint, Message, Page};
+use crate::types::{BranchPoint, MediaMode, Message, Page};
 
 /// Messages per page where nothing is said.
 const PAGE: u32 = 100;
@@ -50,7 +50,7 @@ impl<P: Place> Store<P> {
             children.retain(|child| u64::from(child.seq()) > after);
             let mut bytes = 0;
             for (index, &child) in children.iter().enumerate() {
-                let (head, text) = tx.load(child)?;
+                let (head, text) = tx.load(child, MediaMode::Inline)?;
                 bytes += text.len() as u64;
                 if index == limit || index > 0 && bytes > PAGE_BYTES {
                     let last = children.get(index - 1).map_or(0, |last| u64::from(last.seq()));
@@ -58,7 +58,7 @@ impl<P: Place> Store<P> {
                         Some(tx.encode_cursor(Purpose::Branches, &[session.key.unsigned_abs(), place, last])?);
                     break;
                 }
-                page.items.push(head.into_message(text, parent_id.clone()));
+                page.items.push(tx.as_read(head, text, parent_id.clone(), MediaMode::Inline)?);
             }
             Ok(page)
         })

@@ -2,6 +2,7 @@
 
 use rusqlite::params;
 
+use crate::correction::Sum;
 use crate::error::Result;
 use crate::key::Key;
 use crate::place::Place;
@@ -40,16 +41,19 @@ impl Tx<'_> {
         let mut statement = self.statement(
             "SELECT s.id, s.messages, s.bytes, s.tokens, s.last_seq, s.leaf, s.chosen,
                     count(m.key), coalesce(sum(m.bytes), 0), coalesce(sum(m.tokens), 0),
-                    coalesce(max(m.key & 4294967295), 0), coalesce(sum(m.key = s.chosen), 0)
+                    coalesce(max(m.key & 4294967295), 0), coalesce(sum(m.key = s.chosen), 0),
+                    s.outside, coalesce(sum(m.outside), 0)
              FROM session s LEFT JOIN message m ON m.session = s.key GROUP BY s.key",
         )?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             let id: String = row.get(0)?;
-            let stored: [i64; 3] = [row.get(1)?, row.get(2)?, row.get(3)?];
-            let counted: [i64; 3] = [row.get(7)?, row.get(8)?, row.get(9)?];
+            let stored: [i64; 4] = [row.get(1)?, row.get(2)?, row.get(3)?, row.get(12)?];
+            let counted: [i64; 4] = [row.get(7)?, row.get(8)?, row.get(9)?, row.get(13)?];
             if stored != counted {
-                problems.push(format!("session {id:?} says {stored:?} messages, bytes, tokens; there are {counted:?}"));
+                problems.push(format!(
+                    "session {id:?} says {stored:?} messages, bytes, tokens, media; there are {counted:?}"
+                ));
             }
             let (last_seq, greatest): (u32, u32) = (row.get(4)?, row.get(10)?);
             let leaf: Option<Key> = row.get(5)?;
@@ -72,16 +76,15 @@ impl Tx<'_> {
         while let Some(chain) = chains.next()? {
             let key: u32 = chain.get(0)?;
             let corrected = chain.get::<_, Option<bool>>(1)?.unwrap_or(true);
-            let (mut bytes, mut tokens) = (0, 0);
-            let mut messages =
-                self.statement("SELECT key, bytes, tokens FROM message WHERE key > ?1 AND key <= ?2 ORDER BY key")?;
+            let mut total = Sum::default();
+            let mut messages = self.statement(
+                "SELECT key, bytes, tokens, outside FROM message WHERE key > ?1 AND key <= ?2 ORDER BY key",
+            )?;
             let mut messages = messages.query(params![Key::start(key), Key::end(key)])?;
             while let Some(message) = messages.next()? {
                 let at: Key = message.get(0)?;
-                bytes += message.get::<_, i64>(1)?;
-                tokens += message.get::<_, i64>(2)?;
-                let sum = self.sum_to(at, corrected)?;
-                if (sum.bytes, sum.tokens) != (bytes, tokens) {
+                total += Sum { bytes: message.get(1)?, tokens: message.get(2)?, outside: message.get(3)?, gone: 0 };
+                if self.sum_to(at, corrected)? != total {
                     problems.push(format!("chain {key}, seq {}: the sums do not add up", at.seq()));
                     if problems.len() >= MAX_PROBLEMS {
                         return Ok(());
@@ -108,9 +111,21 @@ impl Tx<'_> {
             ("pieces without a message", "SELECT count(*) FROM piece WHERE message NOT IN (SELECT key FROM message)"),
             (
                 "messages whose text is incomplete",
-                "SELECT count(*) FROM message m WHERE bytes <> coalesce(octet_length(body),
+                "SELECT count(*) FROM message m WHERE bytes - outside <> coalesce(octet_length(body),
                    (SELECT sum(octet_length(data)) FROM piece WHERE message = m.key), -1)",
             ),
+            (
+                "messages whose media is incomplete",
+                "SELECT count(*) FROM message m WHERE outside <> (SELECT coalesce(sum(octet_length(r.prefix)
+                   + (p.bytes + 2) / 3 * 4), 0) FROM media r JOIN payload p ON p.key = r.payload WHERE r.message = m.key)",
+            ),
+            ("media of no message", "SELECT count(*) FROM media WHERE message NOT IN (SELECT key FROM message)"),
+            (
+                "payloads that are counted wrongly",
+                "SELECT count(*) FROM payload p WHERE refs <> (SELECT count(*) FROM media WHERE payload = p.key)
+                   OR bytes <> (SELECT coalesce(sum(octet_length(data)), 0) FROM slice WHERE payload = p.key)",
+            ),
+            ("slices of no payload", "SELECT count(*) FROM slice WHERE payload NOT IN (SELECT key FROM payload)"),
             (
                 "corrections without a chain",
                 "SELECT count(*) FROM correction WHERE chain NOT IN (SELECT key FROM chain)",

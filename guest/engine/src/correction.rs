@@ -11,6 +11,7 @@ use rusqlite::params;
 use crate::error::Result;
 use crate::key::Key;
 use crate::store::Tx;
+use crate::types::MediaMode;
 
 /// Levels of blocks: 64^6 is more than all seqs.
 const LEVELS: u32 = 6;
@@ -23,14 +24,37 @@ const BITS: u32 = 6;
 pub(crate) struct Sum {
     pub(crate) bytes: i64,
     pub(crate) tokens: i64,
+    /// Bytes that are kept as media.
+    pub(crate) outside: i64,
     /// Messages that were deleted there.
     pub(crate) gone: i64,
+}
+
+impl Sum {
+    /// Bytes of the texts as they are read.
+    pub(crate) fn bytes_as_read(&self, mode: MediaMode) -> u64 {
+        match mode {
+            MediaMode::Inline => self.bytes,
+            MediaMode::Reference => self.bytes - self.outside,
+        }
+        .unsigned_abs()
+    }
+}
+
+impl std::ops::SubAssign for Sum {
+    fn sub_assign(&mut self, other: Self) {
+        self.bytes -= other.bytes;
+        self.tokens -= other.tokens;
+        self.outside -= other.outside;
+        self.gone -= other.gone;
+    }
 }
 
 impl std::ops::AddAssign for Sum {
     fn add_assign(&mut self, other: Self) {
         self.bytes += other.bytes;
         self.tokens += other.tokens;
+        self.outside += other.outside;
         self.gone += other.gone;
     }
 }
@@ -59,12 +83,12 @@ impl Tx<'_> {
     /// Writes changes.
     pub(crate) fn save_corrections(&self, corrections: &Corrections) -> Result<()> {
         let mut statement = self.statement(
-            "INSERT INTO correction(chain, level, block, bytes, tokens, gone) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+            "INSERT INTO correction(chain, level, block, bytes, tokens, outside, gone) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
              ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes, tokens = tokens + excluded.tokens,
-               gone = gone + excluded.gone",
+               outside = outside + excluded.outside, gone = gone + excluded.gone",
         )?;
         for (&(chain, level, block), sum) in &corrections.blocks {
-            statement.execute(params![chain, level, block, sum.bytes, sum.tokens, sum.gone])?;
+            statement.execute(params![chain, level, block, sum.bytes, sum.tokens, sum.outside, sum.gone])?;
         }
         Ok(())
     }
@@ -74,7 +98,8 @@ impl Tx<'_> {
         // One more than the seq, so that whole blocks below it add up to everything before.
         let end = u64::from(place.seq()) + 1;
         let mut statement = self.statement(
-            "SELECT coalesce(sum(bytes), 0), coalesce(sum(tokens), 0), coalesce(sum(gone), 0) FROM correction
+            "SELECT coalesce(sum(bytes), 0), coalesce(sum(tokens), 0), coalesce(sum(outside), 0), coalesce(sum(gone), 0)
+             FROM correction
              WHERE chain = ?1 AND level = ?2 AND block >= ?3 AND block < ?4",
         )?;
         let mut total = Sum::default();
@@ -83,7 +108,7 @@ impl Tx<'_> {
             let from = if level + 1 == LEVELS { 0 } else { (to >> BITS) << BITS };
             if from < to {
                 total += statement.query_row(params![place.chain(), level, from as i64, to as i64], |row| {
-                    Ok(Sum { bytes: row.get(0)?, tokens: row.get(1)?, gone: row.get(2)? })
+                    Ok(Sum { bytes: row.get(0)?, tokens: row.get(1)?, outside: row.get(2)?, gone: row.get(3)? })
                 })?;
             }
         }

@@ -118,18 +118,20 @@ impl Tx<'_> {
         let mut corrections = Corrections::default();
         let mut total = Sum::default();
         for part in parts {
-            let gone = self.statement(
-                "SELECT coalesce(sum(bytes), 0), coalesce(sum(tokens), 0), count(*) FROM message WHERE key >= ?1 AND key <= ?2",
-            )?
-            .query_row(params![part.first, part.last], |row| {
-                Ok(Sum { bytes: row.get(0)?, tokens: row.get(1)?, gone: row.get(2)? })
-            })?;
-            self.statement("DELETE FROM piece WHERE message >= ?1 AND message <= ?2")?
-                .execute(params![part.first, part.last])?;
+            let gone = self
+                .statement(
+                    "SELECT coalesce(sum(bytes), 0), coalesce(sum(tokens), 0), coalesce(sum(outside), 0), count(*)
+                 FROM message WHERE key >= ?1 AND key <= ?2",
+                )?
+                .query_row(params![part.first, part.last], |row| {
+                    Ok(Sum { bytes: row.get(0)?, tokens: row.get(1)?, outside: row.get(2)?, gone: row.get(3)? })
+                })?;
+            self.delete_texts(part.first, part.last)?;
             self.statement("DELETE FROM message WHERE key >= ?1 AND key <= ?2")?
                 .execute(params![part.first, part.last])?;
             // A part of several messages is all that its chain has from there on, so that one entry says it.
-            corrections.add(part.first, Sum { bytes: -gone.bytes, tokens: -gone.tokens, gone: gone.gone });
+            let change = Sum { bytes: -gone.bytes, tokens: -gone.tokens, outside: -gone.outside, gone: gone.gone };
+            corrections.add(part.first, change);
             total += gone;
         }
         if !corrections.is_empty() {
@@ -139,6 +141,7 @@ impl Tx<'_> {
         session.messages -= total.gone;
         session.bytes -= total.bytes;
         session.tokens -= total.tokens;
+        session.outside -= total.outside;
         session.deletions += 1;
         session.chosen = match session.chosen {
             Some(chosen) => self.message_at_or_above(chosen)?,
@@ -154,15 +157,15 @@ impl Tx<'_> {
     fn clear(&mut self, session: &mut Session) -> Result<()> {
         let mut after = 0;
         while let Some(chain) = self.next_chain(session, after)? {
-            let range = params![Key::start(chain), Key::end(chain)];
-            self.statement("DELETE FROM piece WHERE message > ?1 AND message <= ?2")?.execute(range)?;
-            self.statement("DELETE FROM message WHERE key > ?1 AND key <= ?2")?.execute(range)?;
+            let (start, end) = (Key::start(chain), Key::end(chain));
+            self.delete_texts(start, end)?;
+            self.statement("DELETE FROM message WHERE key > ?1 AND key <= ?2")?.execute(params![start, end])?;
             self.statement("DELETE FROM correction WHERE chain = ?1")?.execute([chain])?;
             after = chain;
         }
         self.statement("DELETE FROM chain WHERE session = ?1")?.execute([session.key])?;
         self.statement("DELETE FROM run WHERE session = ?1")?.execute([session.key])?;
-        (session.messages, session.bytes, session.tokens) = (0, 0, 0);
+        (session.messages, session.bytes, session.tokens, session.outside) = (0, 0, 0, 0);
         (session.leaf, session.chosen, session.corrected) = (None, None, false);
         session.deletions += 1;
         self.next_quiet_event()?;

@@ -27,18 +27,18 @@ pub(crate) const MAX_HISTORY_BYTES: u64 = 64 * 1024 * 1024;
 
 impl<P: Place> Store<P> {
     /// A message by its id, or none.
-    pub fn get_message(&mut self, session: &str, id: &str) -> Result<Option<Message>> {
+    pub fn get_message(&mut self, session: &str, id: &str, media: MediaMode) -> Result<Option<Message>> {
         self.read(|tx| {
             let Some(session) = tx.session(session)? else { return Ok(None) };
-            tx.find_message(&session, id)?.map(|key| tx.message(key)).transpose()
+            tx.find_message(&session, id)?.map(|key| tx.message(key, media)).transpose()
         })
     }
 
     /// The present leaf, or none in an empty session.
-    pub fn get_latest_leaf(&mut self, session: &str) -> Result<Option<Message>> {
+    pub fn get_latest_leaf(&mut self, session: &str, media: MediaMode) -> Result<Option<Message>> {
         self.read(|tx| {
             let Some(session) = tx.session(session)? else { return Ok(None) };
-            session.present_leaf().map(|key| tx.message(key)).transpose()
+            session.present_leaf().map(|key| tx.message(key, media)).transpose()
         })
     }
 
@@ -69,7 +69,7 @@ impl<P: Place> Store<P> {
             let Some(mut walk) = tx.begin_walk(found.as_ref(), Purpose::History, view, None)? else {
                 return Ok(Vec::new());
             };
-            let bytes = tx.path_sum(&walk.session, &walk.path)?.bytes.unsigned_abs();
+            let bytes = tx.path_sum(&walk.session, &walk.path)?.bytes_as_read(walk.media);
             if bytes > MAX_HISTORY_BYTES {
                 return Err(Error::new(
                     Kind::OverLimit,
@@ -132,10 +132,26 @@ struct Walk {
     purpose: Purpose,
     view: u64,
     newest_first: bool,
+    media: MediaMode,
     /// The last message that was given.
     at: Option<Key>,
     /// How many messages had been deleted from the path when the first page was read.
     gone: u64,
+}
+
+impl Walk {
+    fn new(session: &Session, path: Path, purpose: Purpose, view: &HistoryView, at: Option<Key>, gone: u64) -> Self {
+        Self {
+            session: session.clone(),
+            path,
+            purpose,
+            view: view_bits(view),
+            newest_first: view.newest_first,
+            media: view.media,
+            at,
+            gone,
+        }
+    }
 }
 
 /// What a reader of rows says of each.
@@ -175,8 +191,7 @@ impl Tx<'_> {
             let path = self.find_path(session, view.leaf_id.as_deref())?;
             let (Some(session), Some(path)) = (session, path) else { return Ok(None) };
             let gone = self.path_gone(session, &path)?;
-            let (session, newest_first) = (session.clone(), view.newest_first);
-            return Ok(Some(Walk { session, path, purpose, view: view_bits(view), newest_first, at: None, gone }));
+            return Ok(Some(Walk::new(session, path, purpose, view, None, gone)));
         };
         let [of, bits, leaf, at, deletions, gone] = self.decode_cursor(purpose, cursor)?;
         let session = session.filter(|session| session.key.unsigned_abs() == of);
@@ -195,8 +210,7 @@ impl Tx<'_> {
         if deletions != session.deletions.unsigned_abs() && gone != self.path_gone(session, &path)? {
             return Err(stale("a message of that path was deleted"));
         }
-        let (session, newest_first) = (session.clone(), view.newest_first);
-        Ok(Some(Walk { session, path, purpose, view: bits, newest_first, at: Some(at), gone }))
+        Ok(Some(Walk::new(session, path, purpose, view, Some(at), gone)))
     }
 
     /// Reads on from where a walk is.
@@ -242,14 +256,15 @@ impl Tx<'_> {
     fn walk(&self, walk: &mut Walk, limit: u32, budget: u64) -> Result<Vec<Message>> {
         let mut messages = Vec::new();
         let mut bytes = 0;
-        self.walk_rows(walk, "key, id, role, created_at, bytes, tokens, body", |row, _| {
-            let size = row.get::<_, i64>(4)?.unsigned_abs();
+        let mode = walk.media;
+        self.walk_rows(walk, &format!("{}, body", Head::COLUMNS), |row, _| {
+            let head = Head::from_row(row)?;
+            let size = head.bytes_as_read(mode);
             if !messages.is_empty() && bytes + size > budget {
                 return Ok(Step::Refused);
             }
             bytes += size;
-            let head = Head::from_row(row)?;
-            let text = self.whole_text(&head, row.get(6)?)?;
+            let text = self.text(&head, row.get(Head::COUNT)?, mode)?;
             messages.push((head, text));
             Ok(if messages.len() < limit as usize { Step::Taken } else { Step::TakenAsLast })
         })?;
@@ -264,7 +279,7 @@ impl Tx<'_> {
                 [above].into_iter().chain(ids).collect()
             }
         };
-        Ok(messages.into_iter().zip(parents).map(|((head, text), parent)| head.into_message(text, parent)).collect())
+        messages.into_iter().zip(parents).map(|((head, text), parent)| self.as_read(head, text, parent, mode)).collect()
     }
 
     /// Where a walk goes on; none at its end.

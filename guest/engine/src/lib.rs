@@ -30,6 +30,7 @@ mod delete;
 mod error;
 mod history;
 mod key;
+mod media;
 pub mod message;
 mod nodes;
 mod path;
@@ -38,7 +39,9 @@ mod recent;
 mod row;
 mod schema;
 mod session;
+mod stats;
 mod store;
+mod text;
 mod types;
 
 pub use error::{Error, Kind, Result};

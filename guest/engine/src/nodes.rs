@@ -8,9 +8,9 @@ use crate::history::page_limit;
 use crate::key::Key;
 use crate::message;
 use crate::place::Place;
-use crate::row::PREVIEW_CHARACTERS;
 use crate::session::Session;
 use crate::store::{Store, Tx};
+use crate::text::PREVIEW_CHARACTERS;
 use crate::types::{Node, Page};
 
 /// Messages per page where nothing is said.

@@ -1,5 +1,6 @@
 //! The newest part of a path that fits a budget, cut only where no tool call is parted from its results.
 
+use crate::correction::Sum;
 use crate::error::Result;
 use crate::history::MAX_HISTORY_BYTES;
 use crate::key::Key;
@@ -7,7 +8,7 @@ use crate::message::{self, CallKind};
 use crate::path::{Path, each_row};
 use crate::place::Place;
 use crate::store::{Store, Tx};
-use crate::types::{RecentHistory, RecentOptions};
+use crate::types::{MediaMode, RecentHistory, RecentOptions};
 
 impl<P: Place> Store<P> {
     /// The longest run of the newest messages that fits, at least the newest unit.
@@ -19,15 +20,15 @@ impl<P: Place> Store<P> {
             let (Some(session), Some(path)) = (found, path) else {
                 return Ok(RecentHistory { messages: Vec::new(), truncated: false, total_content_bytes: 0 });
             };
-            let total_content_bytes = tx.path_sum(&session, &path)?.bytes.unsigned_abs();
-            let keys = tx.newest_that_fit(&path, budget)?;
+            let total_content_bytes = tx.path_sum(&session, &path)?.bytes_as_read(options.media);
+            let keys = tx.newest_that_fit(&path, budget, options.media)?;
             let mut parent = keys.last().map(|&top| tx.parent_id(top)).transpose()?.flatten();
             let truncated = parent.is_some();
             let mut messages = Vec::with_capacity(keys.len());
             for &key in keys.iter().rev() {
-                let (head, text) = tx.load(key)?;
+                let (head, text) = tx.load(key, options.media)?;
                 let parent_id = parent.replace(head.id.clone());
-                messages.push(head.into_message(text, parent_id));
+                messages.push(tx.as_read(head, text, parent_id, options.media)?);
             }
             Ok(RecentHistory { messages, truncated, total_content_bytes })
         })
@@ -119,15 +120,15 @@ impl Cut {
 
 impl Tx<'_> {
     /// The keys of the newest messages within a budget, newest first.
-    fn newest_that_fit(&self, path: &Path, budget: u64) -> Result<Vec<Key>> {
+    fn newest_that_fit(&self, path: &Path, budget: u64, mode: MediaMode) -> Result<Vec<Key>> {
         let mut keys = Vec::new();
         let mut cut = Cut::default();
         let (mut bytes, mut within, mut fit) = (0, 0, None);
         let mut next = Some(self.last_stretch(path));
         while let Some(stretch) = next {
             let range = (Key::start(stretch.to.chain()), stretch.to);
-            let more = each_row(self, "key, bytes, role, calls", range, true, |row| {
-                bytes += row.get::<_, i64>(1)?.unsigned_abs();
+            let more = each_row(self, "key, bytes, role, calls, outside", range, true, |row| {
+                bytes += Sum { bytes: row.get(1)?, outside: row.get(4)?, ..Sum::default() }.bytes_as_read(mode);
                 if bytes > budget {
                     fit = cut.keep(within);
                     if fit.is_some() {

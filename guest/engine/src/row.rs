@@ -1,4 +1,4 @@
-//! A message's row, and the pieces of a text that is too large for it.
+//! A message's row.
 
 use rusqlite::{OptionalExtension, Row, params};
 
@@ -9,17 +9,8 @@ use crate::key::Key;
 use crate::message::{self, Incoming};
 use crate::session::Session;
 use crate::store::Tx;
-use crate::types::Message;
-
-/// Texts above this are kept in pieces beside the row. SQLite reads and writes a row whole, in a buffer of its own; a
-/// large text in one row would need several times its size in memory.
-const MAX_ROW_BYTES: usize = 128 * 1024;
-
-/// Bytes of a piece.
-const PIECE_BYTES: usize = 256 * 1024;
-
-/// Characters of a preview.
-pub(crate) const PREVIEW_CHARACTERS: usize = 120;
+use crate::text::Stored;
+use crate::types::{MediaMode, Message};
 
 /// When a message was written, and how.
 #[derive(Debug, Clone, Copy)]
@@ -38,11 +29,16 @@ pub(crate) struct Head {
     pub(crate) created_at: i64,
     pub(crate) bytes: i64,
     pub(crate) tokens: i64,
+    /// Bytes of the text that are kept as media.
+    pub(crate) outside: i64,
 }
 
 impl Head {
     /// The columns that `from_row` reads, in order.
-    pub(crate) const COLUMNS: &str = "key, id, role, created_at, bytes, tokens";
+    pub(crate) const COLUMNS: &str = "key, id, role, created_at, bytes, tokens, outside";
+
+    /// How many columns those are.
+    pub(crate) const COUNT: usize = 7;
 
     pub(crate) fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
@@ -52,21 +48,17 @@ impl Head {
             created_at: row.get(3)?,
             bytes: row.get(4)?,
             tokens: row.get(5)?,
+            outside: row.get(6)?,
         })
     }
 
-    /// The message, with its text and what it answers.
-    pub(crate) fn into_message(self, json: String, parent_id: Option<String>) -> Message {
-        Message {
-            id: self.id,
-            role: self.role,
-            parent_id,
-            seq: self.key.seq(),
-            created_at: self.created_at,
-            bytes: json.len() as u64,
-            token_estimate: u32::try_from(self.tokens).unwrap_or(u32::MAX),
-            json,
+    /// Bytes of its text as it is read.
+    pub(crate) fn bytes_as_read(&self, mode: MediaMode) -> u64 {
+        match mode {
+            MediaMode::Inline => self.bytes,
+            MediaMode::Reference => self.bytes - self.outside,
         }
+        .unsigned_abs()
     }
 }
 
@@ -88,38 +80,48 @@ impl Tx<'_> {
     }
 
     /// A message's head and text.
-    pub(crate) fn load(&self, key: Key) -> Result<(Head, String)> {
+    pub(crate) fn load(&self, key: Key, mode: MediaMode) -> Result<(Head, String)> {
+        let sql = format!("SELECT {}, body FROM message WHERE key = ?1", Head::COLUMNS);
         let (head, body) = self
-            .statement("SELECT key, id, role, created_at, bytes, tokens, body FROM message WHERE key = ?1")?
-            .query_row([key], |row| Ok((Head::from_row(row)?, row.get::<_, Option<String>>(6)?)))
+            .statement(&sql)?
+            .query_row([key], |row| Ok((Head::from_row(row)?, row.get(Head::COUNT)?)))
             .optional()?
             .ok_or_else(|| damaged(format!("message {} of chain {} is missing", key.seq(), key.chain())))?;
-        let text = self.whole_text(&head, body)?;
+        let text = self.text(&head, body, mode)?;
         Ok((head, text))
     }
 
     /// A message as it is read, with its parent looked up.
-    pub(crate) fn message(&self, key: Key) -> Result<Message> {
-        let (head, text) = self.load(key)?;
-        let parent = self.parent_of(key)?.map(|parent| self.message_id(parent)).transpose()?;
-        Ok(head.into_message(text, parent))
+    pub(crate) fn message(&self, key: Key, mode: MediaMode) -> Result<Message> {
+        let (head, text) = self.load(key, mode)?;
+        let parent = self.parent_id(key)?;
+        self.as_read(head, text, parent, mode)
     }
 
-    /// The text of a message whose row has been read.
-    pub(crate) fn whole_text(&self, head: &Head, body: Option<String>) -> Result<String> {
-        if let Some(body) = body {
-            return Ok(body);
-        }
-        let mut text = Vec::with_capacity(usize::try_from(head.bytes).unwrap_or(0));
-        let mut statement = self.statement("SELECT data FROM piece WHERE message = ?1 ORDER BY key")?;
-        let mut rows = statement.query([head.key])?;
-        while let Some(row) = rows.next()? {
-            text.extend_from_slice(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?);
-        }
-        if text.len() as i64 != head.bytes {
-            return Err(damaged(format!("message {} has {} bytes instead of {}", head.id, text.len(), head.bytes)));
-        }
-        String::from_utf8(text).map_err(|_| damaged(format!("message {} is no text", head.id)))
+    /// A message as it is read, of parts that are known.
+    pub(crate) fn as_read(
+        &self,
+        head: Head,
+        json: String,
+        parent_id: Option<String>,
+        mode: MediaMode,
+    ) -> Result<Message> {
+        let media = if head.outside > 0 && mode == MediaMode::Reference {
+            self.media_references(head.key)?
+        } else {
+            Vec::new()
+        };
+        Ok(Message {
+            id: head.id,
+            role: head.role,
+            parent_id,
+            seq: head.key.seq(),
+            created_at: head.created_at,
+            bytes: json.len() as u64,
+            token_estimate: u32::try_from(head.tokens).unwrap_or(u32::MAX),
+            json,
+            media,
+        })
     }
 
     /// The bytes and tokens of a chain up to and with one of its messages.
@@ -127,16 +129,15 @@ impl Tx<'_> {
         let mut sum = self.stored_sum(message)?;
         if corrected {
             let correction = self.corrections_to(message)?;
-            sum.bytes += correction.bytes;
-            sum.tokens += correction.tokens;
+            sum += Sum { gone: 0, ..correction };
         }
         Ok(sum)
     }
 
     fn stored_sum(&self, message: Key) -> Result<Sum> {
         Ok(self
-            .statement("SELECT chain_bytes, chain_tokens FROM message WHERE key = ?1")?
-            .query_row([message], |row| Ok(Sum { bytes: row.get(0)?, tokens: row.get(1)?, gone: 0 }))?)
+            .statement("SELECT chain_bytes, chain_tokens, chain_outside FROM message WHERE key = ?1")?
+            .query_row([message], sum_from_row)?)
     }
 
     /// Writes a new message below another one, and counts it in its session; the caller saves the session.
@@ -148,7 +149,8 @@ impl Tx<'_> {
         stamp: Stamp,
     ) -> Result<Key> {
         let derived = message.derived();
-        let size = Sum { bytes: message.text().len() as i64, tokens: i64::from(derived.tokens), gone: 0 };
+        let text = Stored::new(message);
+        let size = size(message, &text, derived.tokens);
         let seq = session.last_seq.checked_add(1).ok_or_else(|| {
             crate::Error::new(crate::Kind::OverLimit, "the session has no room for another message: 2^32 were written")
         })?;
@@ -161,9 +163,8 @@ impl Tx<'_> {
                 let mut sum = self.stored_sum(parent)?;
                 if session.corrected {
                     // What was deleted behind the parent is in the corrections of the new place, and not in its sum.
-                    let (before, after) = (self.corrections_to(parent)?, self.corrections_to(key)?);
-                    sum.bytes -= after.bytes - before.bytes;
-                    sum.tokens -= after.tokens - before.tokens;
+                    sum += self.corrections_to(parent)?;
+                    sum -= self.corrections_to(key)?;
                 }
                 sum += size;
                 (key, sum)
@@ -179,11 +180,10 @@ impl Tx<'_> {
             ])?;
             self.memo.chain = Some(key.chain());
         }
-        let text = message.text();
-        let in_row = text.len() <= MAX_ROW_BYTES;
         self.statement(
-            "INSERT INTO message(key, session, created_at, event, imported, bytes, tokens, chain_bytes, chain_tokens, id,
-               role, calls, preview, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+            "INSERT INTO message(key, session, created_at, event, imported, bytes, tokens, outside, chain_bytes,
+               chain_tokens, chain_outside, id, role, calls, preview, body)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
         )?
         .execute(params![
             key,
@@ -193,34 +193,36 @@ impl Tx<'_> {
             stamp.imported,
             size.bytes,
             size.tokens,
+            size.outside,
             sum.bytes,
             sum.tokens,
+            sum.outside,
             message.id(),
             message.role(),
             message::encode(&derived.calls),
-            (!in_row).then(|| message::preview(text, PREVIEW_CHARACTERS)),
-            in_row.then_some(text),
+            text.preview(),
+            text.body(),
         ])?;
-        if !in_row {
-            self.insert_pieces(key, text)?;
-        }
+        self.insert_text(key, &text)?;
         session.last_seq = seq;
         session.leaf = Some(key);
         session.chosen = None;
         session.messages += 1;
         session.bytes += size.bytes;
         session.tokens += size.tokens;
+        session.outside += size.outside;
         Ok(key)
     }
 
     /// Writes another text into a message's row; the caller saves the session.
     pub(crate) fn replace_message(&mut self, session: &mut Session, key: Key, message: &Incoming<'_>) -> Result<()> {
         let derived = message.derived();
-        let size = Sum { bytes: message.text().len() as i64, tokens: i64::from(derived.tokens), gone: 0 };
-        let before = self
-            .statement("SELECT bytes, tokens FROM message WHERE key = ?1")?
-            .query_row([key], |row| Ok(Sum { bytes: row.get(0)?, tokens: row.get(1)?, gone: 0 }))?;
-        let change = Sum { bytes: size.bytes - before.bytes, tokens: size.tokens - before.tokens, gone: 0 };
+        let text = Stored::new(message);
+        let size = size(message, &text, derived.tokens);
+        let mut change = size;
+        change -= self
+            .statement("SELECT bytes, tokens, outside FROM message WHERE key = ?1")?
+            .query_row([key], sum_from_row)?;
         // Nothing behind it has counted the last message of a chain yet: its own sum can be mended in place.
         let last = self.next_in_chain(key)?.is_none();
         let in_place = if last { change } else { Sum::default() };
@@ -230,37 +232,29 @@ impl Tx<'_> {
             self.save_corrections(&corrections)?;
             session.corrected = true;
         }
-        let text = message.text();
-        let in_row = text.len() <= MAX_ROW_BYTES;
-        self.statement("DELETE FROM piece WHERE message = ?1")?.execute([key])?;
+        self.delete_texts(key, key)?;
         self.statement(
-            "UPDATE message SET bytes = ?2, tokens = ?3, chain_bytes = chain_bytes + ?4, chain_tokens = chain_tokens + ?5,
-               role = ?6, calls = ?7, preview = ?8, body = ?9 WHERE key = ?1",
+            "UPDATE message SET bytes = ?2, tokens = ?3, outside = ?4, chain_bytes = chain_bytes + ?5,
+               chain_tokens = chain_tokens + ?6, chain_outside = chain_outside + ?7, role = ?8, calls = ?9, preview = ?10,
+               body = ?11 WHERE key = ?1",
         )?
         .execute(params![
             key,
             size.bytes,
             size.tokens,
+            size.outside,
             in_place.bytes,
             in_place.tokens,
+            in_place.outside,
             message.role(),
             message::encode(&derived.calls),
-            (!in_row).then(|| message::preview(text, PREVIEW_CHARACTERS)),
-            in_row.then_some(text),
+            text.preview(),
+            text.body(),
         ])?;
-        if !in_row {
-            self.insert_pieces(key, text)?;
-        }
+        self.insert_text(key, &text)?;
         session.bytes += change.bytes;
         session.tokens += change.tokens;
-        Ok(())
-    }
-
-    fn insert_pieces(&self, key: Key, text: &str) -> Result<()> {
-        let mut statement = self.statement("INSERT INTO piece(message, data) VALUES (?1, ?2)")?;
-        for piece in text.as_bytes().chunks(PIECE_BYTES) {
-            statement.execute(params![key, piece])?;
-        }
+        session.outside += change.outside;
         Ok(())
     }
 
@@ -274,4 +268,14 @@ impl Tx<'_> {
         }
         Ok(self.memo.chain)
     }
+}
+
+/// What a message amounts to.
+fn size(message: &Incoming<'_>, text: &Stored<'_>, tokens: u32) -> Sum {
+    Sum { bytes: message.text().len() as i64, tokens: i64::from(tokens), outside: text.outside as i64, gone: 0 }
+}
+
+/// Bytes, tokens and bytes outside, in this order.
+fn sum_from_row(row: &Row<'_>) -> rusqlite::Result<Sum> {
+    Ok(Sum { bytes: row.get(0)?, tokens: row.get(1)?, outside: row.get(2)?, gone: 0 })
 }

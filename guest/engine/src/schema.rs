@@ -46,6 +46,7 @@ CREATE TABLE session(
   messages INTEGER NOT NULL,
   bytes INTEGER NOT NULL,
   tokens INTEGER NOT NULL,
+  outside INTEGER NOT NULL,
   deletions INTEGER NOT NULL,
   corrected INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
@@ -69,8 +70,9 @@ CREATE TABLE chain(
 ) STRICT;
 CREATE INDEX chain_attach ON chain(session, attach);
 
--- key = chain << 32 | seq. `chain_bytes` and `chain_tokens` are sums over the chain up to and with this message, as
--- they were when it was written; what changed since is in `correction`.
+-- key = chain << 32 | seq. `bytes` is the length of the whole text, `outside` how much of it is kept in `media`.
+-- `chain_...` are sums over the chain up to and with this message, as they were when it was written; what changed since
+-- is in `correction`. A text that is too large for its row is in `piece`, and `preview` says how it begins.
 CREATE TABLE message(
   key INTEGER PRIMARY KEY,
   session INTEGER NOT NULL,
@@ -79,8 +81,10 @@ CREATE TABLE message(
   imported INTEGER NOT NULL,
   bytes INTEGER NOT NULL,
   tokens INTEGER NOT NULL,
+  outside INTEGER NOT NULL,
   chain_bytes INTEGER NOT NULL,
   chain_tokens INTEGER NOT NULL,
+  chain_outside INTEGER NOT NULL,
   id TEXT NOT NULL,
   role TEXT NOT NULL,
   calls TEXT,
@@ -88,6 +92,7 @@ CREATE TABLE message(
   body TEXT
 ) STRICT;
 CREATE UNIQUE INDEX message_id ON message(session, id);
+CREATE INDEX message_large ON message(bytes) WHERE bytes > 65536;
 
 -- The text of a message that is too large for its row.
 CREATE TABLE piece(
@@ -96,6 +101,35 @@ CREATE TABLE piece(
   data BLOB NOT NULL
 ) STRICT;
 CREATE INDEX piece_message ON piece(message);
+
+-- Payloads: raw bytes that messages carried as base64, once for equal bytes, gone with the last reference.
+CREATE TABLE payload(
+  key INTEGER PRIMARY KEY,
+  hash BLOB NOT NULL UNIQUE,
+  bytes INTEGER NOT NULL,
+  refs INTEGER NOT NULL
+) STRICT;
+
+-- A payload in slices of 192 KiB, so that slices of it become base64 one by one.
+CREATE TABLE slice(
+  key INTEGER PRIMARY KEY,
+  payload INTEGER NOT NULL,
+  data BLOB NOT NULL
+) STRICT;
+CREATE INDEX slice_payload ON slice(payload);
+
+-- Where a message's text continues with a payload: `at` counts bytes of the text that is in the row or its pieces, and
+-- `prefix` is what stood before the base64 in the same string. Only the store writes here, so no message can name a
+-- payload that it did not bring.
+CREATE TABLE media(
+  message INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  payload INTEGER NOT NULL,
+  prefix TEXT NOT NULL,
+  type TEXT NOT NULL,
+  pointer TEXT NOT NULL,
+  PRIMARY KEY (message, at)
+) STRICT, WITHOUT ROWID;
 
 -- From which seq on a session's messages went to which chain, by the event of the first of them: one row each time
 -- that the writing moves to another chain.
@@ -114,6 +148,7 @@ CREATE TABLE correction(
   block INTEGER NOT NULL,
   bytes INTEGER NOT NULL,
   tokens INTEGER NOT NULL,
+  outside INTEGER NOT NULL,
   gone INTEGER NOT NULL,
   PRIMARY KEY (chain, level, block)
 ) STRICT, WITHOUT ROWID;

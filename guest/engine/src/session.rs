@@ -21,6 +21,8 @@ pub(crate) struct Session {
     pub(crate) messages: i64,
     pub(crate) bytes: i64,
     pub(crate) tokens: i64,
+    /// Bytes of its messages that are kept as media.
+    pub(crate) outside: i64,
     /// How many calls have deleted something: tells a cursor when to look closer.
     pub(crate) deletions: i64,
     /// Whether any chain of it has corrections: most sessions never do, and their sums cost no look.
@@ -28,7 +30,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    const SELECT: &str = "SELECT key, last_seq, leaf, chosen, messages, bytes, tokens, deletions, corrected
+    const SELECT: &str = "SELECT key, last_seq, leaf, chosen, messages, bytes, tokens, deletions, corrected, outside
          FROM session WHERE id = ?1";
 
     fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
@@ -42,6 +44,7 @@ impl Session {
             tokens: row.get(6)?,
             deletions: row.get(7)?,
             corrected: row.get(8)?,
+            outside: row.get(9)?,
         })
     }
 
@@ -79,8 +82,9 @@ impl Tx<'_> {
         // A number of its own, so that no two sessions are ever equally recent.
         let event = self.next_quiet_event()?;
         self.statement(
-            "INSERT INTO session(last_seq, messages, bytes, tokens, deletions, corrected, created_at, active_at, last_event, rank, id)
-             VALUES (0, 0, 0, 0, 0, 0, ?1, ?1, ?2, ?2, ?3)",
+            "INSERT INTO session(last_seq, messages, bytes, tokens, outside, deletions, corrected, created_at, active_at,
+               last_event, rank, id)
+             VALUES (0, 0, 0, 0, 0, 0, 0, ?1, ?1, ?2, ?2, ?3)",
         )?
         .execute(params![now, event, id])?;
         let key = self.connection.last_insert_rowid();
@@ -93,6 +97,7 @@ impl Tx<'_> {
             messages: 0,
             bytes: 0,
             tokens: 0,
+            outside: 0,
             deletions: 0,
             corrected: false,
         })
@@ -102,7 +107,7 @@ impl Tx<'_> {
     pub(crate) fn save_session(&self, session: &Session) -> Result<()> {
         self.statement(
             "UPDATE session SET last_seq = ?2, leaf = ?3, chosen = ?4, messages = ?5, bytes = ?6, tokens = ?7,
-               deletions = ?8, corrected = ?9 WHERE key = ?1",
+               deletions = ?8, corrected = ?9, outside = ?10 WHERE key = ?1",
         )?
         .execute(params![
             session.key,
@@ -114,6 +119,7 @@ impl Tx<'_> {
             session.tokens,
             session.deletions,
             session.corrected,
+            session.outside,
         ])?;
         Ok(())
     }
@@ -122,7 +128,7 @@ impl Tx<'_> {
     pub(crate) fn save_active_session(&mut self, session: &Session, event: i64, now: i64) -> Result<()> {
         self.statement(
             "UPDATE session SET last_seq = ?2, leaf = ?3, chosen = ?4, messages = ?5, bytes = ?6, tokens = ?7,
-               corrected = ?8, active_at = ?9, last_event = ?10 WHERE key = ?1",
+               corrected = ?8, active_at = ?9, last_event = ?10, outside = ?11 WHERE key = ?1",
         )?
         .execute(params![
             session.key,
@@ -135,6 +141,7 @@ impl Tx<'_> {
             session.corrected,
             now,
             event,
+            session.outside,
         ])?;
         if self.newest_session()? != Some(session.key) {
             self.statement("UPDATE session SET rank = ?2 WHERE key = ?1")?.execute(params![session.key, event])?;

@@ -69,6 +69,11 @@ impl<P: Place> Store<P> {
         Self { place, options, connection: None, memo: Memo::default() }
     }
 
+    /// Whether there is anything in the file system.
+    pub(crate) fn is_written(&self) -> Result<bool> {
+        Ok(self.connection.is_some() || self.place.exists()?)
+    }
+
     /// Where the store is.
     pub fn place(&self) -> &P {
         &self.place
@@ -91,7 +96,7 @@ impl<P: Place> Store<P> {
     /// A call that only reads.
     pub(crate) fn read<T>(&mut self, work: impl FnOnce(&mut Tx<'_>) -> Result<T>) -> Result<T> {
         self.turn(false, |store| {
-            if store.connection.is_none() && !store.place.exists()? {
+            if !store.is_written()? {
                 // What was never written answers as something empty, and stays unwritten.
                 let connection = in_memory()?;
                 return run(&connection, &mut Memo::default(), &store.options, "BEGIN", work);
@@ -108,7 +113,7 @@ impl<P: Place> Store<P> {
             return Err(Error::new(Kind::ReadOnly, "the store's directory can only be read"));
         }
         self.turn(true, |store| {
-            if store.connection.is_none() && !store.place.exists()? {
+            if !store.is_written()? {
                 // A first write that fails, or changes nothing, must not leave a store behind: it is tried beforehand.
                 let connection = in_memory()?;
                 let before = connection.total_changes();

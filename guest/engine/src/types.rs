@@ -10,6 +10,34 @@ pub enum MediaMode {
     Reference,
 }
 
+/// One payload of a message that was read by reference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MediaReference {
+    /// Position among the payloads of the message, from 0.
+    pub index: u32,
+    /// JSON pointer to the blank member.
+    pub pointer: String,
+    /// BLAKE3 of the raw bytes, as 64 hexadecimal digits.
+    pub hash: String,
+    /// Its media type as the message gives it, or empty.
+    pub media_type: String,
+    /// Length of the raw bytes.
+    pub bytes: u64,
+}
+
+/// A piece of a payload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MediaRange {
+    /// The raw bytes.
+    pub data: Vec<u8>,
+    /// The media type as the message gives it, or empty.
+    pub media_type: String,
+    /// Length of the whole payload.
+    pub bytes: u64,
+    /// BLAKE3 of the whole payload, as 64 hexadecimal digits.
+    pub hash: String,
+}
+
 /// A message as it is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
@@ -29,6 +57,8 @@ pub struct Message {
     pub token_estimate: u32,
     /// The message itself.
     pub json: String,
+    /// What reading by reference left out of `json`.
+    pub media: Vec<MediaReference>,
 }
 
 /// A page of things, and where the next one begins.
@@ -329,6 +359,47 @@ pub struct ConfigurationChange {
     pub auto_compact: Setting<AutoCompact>,
     /// Keys of the top-level `metadata`.
     pub reserved_metadata_keys: Setting<Vec<String>>,
+}
+
+/// What fills the file, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoreBytes {
+    /// The database file, without its log.
+    pub file: u64,
+    /// JSON text of messages, without payloads.
+    pub messages: u64,
+    /// Raw length of the distinct payloads.
+    pub media_bytes: u64,
+    /// The search index.
+    pub index: u64,
+    /// Free pages inside the file.
+    pub free: u64,
+}
+
+/// One large message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LargeMessage {
+    /// Its session.
+    pub session_id: String,
+    /// Its id.
+    pub id: String,
+    /// Length of its JSON text, media inline.
+    pub bytes: u64,
+}
+
+/// The store in numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreStats {
+    /// Messages in all sessions.
+    pub messages: u64,
+    /// Sessions.
+    pub sessions: u64,
+    /// What fills the file.
+    pub bytes: StoreBytes,
+    /// The largest messages, at most ten, of those above 64 KiB.
+    pub largest: Vec<LargeMessage>,
+    /// Version of the file's schema.
+    pub schema_version: u32,
 }
 
 /// What a check of the file found.
