@@ -14,8 +14,11 @@ use crate::{
 /// The profile of the root manifest that the guest is built with.
 const PROFILE: &str = "component";
 
-/// What selects the guest, of any cargo command.
-pub(crate) const SELECTION: [&str; 6] = ["--package", "talktree-sessions", "--profile", PROFILE, "--target", TARGET];
+/// How everything for the guest's target is built, of any cargo command.
+pub(crate) const BUILD: [&str; 4] = ["--profile", PROFILE, "--target", TARGET];
+
+/// The package of the component.
+pub(crate) const PACKAGE: &str = "talktree-sessions";
 
 /// A cargo with the environment of the guest's target.
 pub(crate) fn guest_cargo() -> Result<Command> {
@@ -31,7 +34,7 @@ pub(crate) fn component() -> Result<PathBuf> {
 
 /// Builds the component and puts it where the host takes it from, if it has changed.
 pub(crate) fn build() -> Result<()> {
-    run(guest_cargo()?.arg("build").args(SELECTION))?;
+    run(guest_cargo()?.args(["build", "--package", PACKAGE]).args(BUILD))?;
     let built = target_dir()?.join(TARGET).join(PROFILE).join("talktree_sessions.wasm");
     let bytes = fs::read(&built).with_context(|| format!("read {}", built.display()))?;
     let kept = component()?;

@@ -8,8 +8,8 @@ mod c_compiler;
 mod debian;
 mod headers;
 mod manual;
-mod nextest;
 mod rust_std;
+mod test_tools;
 
 use std::fmt;
 
@@ -92,11 +92,18 @@ const PIECES: &[Piece] = &[
         install: headers::install,
     },
     Piece {
+        what: "rustfmt and clippy",
+        needed: For::Testing,
+        find: test_tools::find_components,
+        plan: test_tools::plan_components,
+        install: test_tools::install_components,
+    },
+    Piece {
         what: "cargo-nextest",
         needed: For::Testing,
-        find: nextest::find,
-        plan: nextest::plan,
-        install: nextest::install,
+        find: test_tools::find_nextest,
+        plan: test_tools::plan_nextest,
+        install: test_tools::install_nextest,
     },
 ];
 

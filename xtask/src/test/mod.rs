@@ -6,6 +6,7 @@ mod readme;
 
 use std::{
     env,
+    process::Command,
     time::{Duration, Instant},
 };
 
@@ -14,7 +15,6 @@ use clap::Args;
 
 use crate::{
     guest::{self, guest_cargo},
-    host::release_cargo,
     process::{cargo, on_path, run},
     project::root,
     setup,
@@ -58,10 +58,10 @@ const STAGES: &[Stage] = &[
     Stage { name: "lints of the guest", quick: true, run: |_| passed(lint_guest()) },
     Stage { name: "lints", quick: true, run: |_| passed(lint_native()) },
     Stage { name: "licences", quick: false, run: check_licences },
-    Stage { name: "build of all targets", quick: true, run: |_| passed(run(native("build").arg("--all-targets"))) },
+    Stage { name: "build of all targets", quick: true, run: |_| passed(run(native(&["build"]).arg("--all-targets"))) },
     Stage { name: "tests", quick: true, run: |options| passed(tests(options)) },
     Stage { name: "documentation", quick: false, run: |_| passed(document()) },
-    Stage { name: "documentation tests", quick: false, run: |_| passed(run(native("test").arg("--doc"))) },
+    Stage { name: "documentation tests", quick: false, run: |_| passed(run(native(&["test"]).arg("--doc"))) },
     Stage { name: "examples", quick: false, run: |_| passed(examples::run_all()) },
     Stage { name: "README", quick: false, run: |_| passed(readme::check()) },
     Stage { name: "conformance cases", quick: false, run: |_| cases::run_resolved() },
@@ -99,17 +99,21 @@ fn print_times(times: &[(&str, Duration, String)]) {
     eprintln!("{:>7.1} s", all.as_secs_f64());
 }
 
-/// A release build of every package but the guest: the workspace's default members.
-fn native(command: &str) -> std::process::Command {
-    release_cargo(command)
+/// A cargo command for every package but the component, which is of another target.
+fn native(command: &[&str]) -> Command {
+    let mut cargo = cargo();
+    cargo.current_dir(root()).args(command).args(["--release", "--workspace", "--exclude", guest::PACKAGE]);
+    cargo
 }
 
 fn lint_native() -> Result<()> {
-    run(native("clippy").args(["--all-targets", "--", "--deny", "warnings"]))
+    run(native(&["clippy"]).args(["--all-targets", "--", "--deny", "warnings"]))
 }
 
+/// Lints the component with the crates of ours inside it, and what else is built for its target.
 fn lint_guest() -> Result<()> {
-    run(guest_cargo()?.arg("clippy").args(guest::SELECTION).args(["--", "--deny", "warnings"]))
+    let packages = ["--package", guest::PACKAGE, "--package", "talktree-vfs", "--lib", "--examples"];
+    run(guest_cargo()?.arg("clippy").args(packages).args(guest::BUILD).args(["--", "--deny", "warnings"]))
 }
 
 /// Nothing may come in under a licence that `deny.toml` does not name.
@@ -126,8 +130,7 @@ fn check_licences(options: Options) -> Result<Outcome> {
 }
 
 fn tests(options: Options) -> Result<()> {
-    let mut nextest = cargo();
-    nextest.current_dir(root()).args(["nextest", "run", "--release"]);
+    let mut nextest = native(&["nextest", "run"]);
     if options.quick {
         nextest.args(["--profile", "quick"]);
     }
@@ -137,6 +140,7 @@ fn tests(options: Options) -> Result<()> {
 /// The documentation of all crates, without a warning.
 fn document() -> Result<()> {
     let flags = format!("{} --deny warnings", env::var("RUSTDOCFLAGS").unwrap_or_default());
-    run(native("doc").arg("--no-deps").env("RUSTDOCFLAGS", &flags))?;
-    run(guest_cargo()?.args(["doc", "--no-deps"]).args(guest::SELECTION).env("RUSTDOCFLAGS", &flags))
+    run(native(&["doc"]).arg("--no-deps").env("RUSTDOCFLAGS", &flags))?;
+    let component = ["doc", "--no-deps", "--package", guest::PACKAGE];
+    run(guest_cargo()?.args(component).args(guest::BUILD).env("RUSTDOCFLAGS", &flags))
 }
