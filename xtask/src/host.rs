@@ -10,29 +10,37 @@ use crate::{
     project::{release_binary, root},
 };
 
+/// A cargo command in release mode for every package but the component, which is of another target.
+///
+/// The one selection for everything native: with another, cargo would resolve features of dependencies otherwise, and
+/// compile wasmtime and SQLite once more for it.
+pub(crate) fn native(command: &[&str]) -> Command {
+    let mut cargo = cargo();
+    cargo.current_dir(root()).args(command).args(["--release", "--workspace", "--exclude", guest::PACKAGE]);
+    cargo
+}
+
+/// Builds the component, then one program.
+fn build_program(name: &str) -> Result<Command> {
+    guest::build()?;
+    // With the examples, since features of dependencies are then resolved as for tests.
+    run(native(&["build"]).args(["--bin", name, "--examples"]))?;
+    Ok(Command::new(release_binary(name)?))
+}
+
 /// `cargo xtask build`: the component, then `target/release/talktree`.
 pub(crate) fn build() -> Result<()> {
-    guest::build()?;
-    run(release_cargo("build").args(["--package", "talktree"]))?;
-    println!("{}", release_binary("talktree")?.display());
+    let program = build_program("talktree")?;
+    println!("{}", program.get_program().display());
     Ok(())
 }
 
 /// `cargo xtask demo`: builds, then runs `talktree demo`.
 pub(crate) fn demo(arguments: &[String]) -> Result<()> {
-    build()?;
-    run(Command::new(release_binary("talktree")?).arg("demo").args(arguments))
+    run(build_program("talktree")?.arg("demo").args(arguments))
 }
 
 /// `cargo xtask bench`: the engine natively and in the component, side by side.
 pub(crate) fn bench(arguments: &[String]) -> Result<()> {
-    guest::build()?;
-    run(release_cargo("run").args(["--package", "talktree-tests", "--bin", "bench", "--"]).args(arguments))
-}
-
-/// A cargo command in the one profile that everything native is built with: wasmtime and SQLite are compiled once.
-pub(crate) fn release_cargo(command: &str) -> Command {
-    let mut cargo = cargo();
-    cargo.current_dir(root()).args([command, "--release"]);
-    cargo
+    run(build_program("bench")?.args(arguments))
 }

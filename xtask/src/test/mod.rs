@@ -6,7 +6,6 @@ mod readme;
 
 use std::{
     env,
-    process::Command,
     time::{Duration, Instant},
 };
 
@@ -15,6 +14,7 @@ use clap::Args;
 
 use crate::{
     guest::{self, guest_cargo},
+    host::native,
     process::{cargo, on_path, run},
     project::root,
     setup,
@@ -97,13 +97,6 @@ fn print_times(times: &[(&str, Duration, String)]) {
     }
     let all: Duration = times.iter().map(|(_, time, _)| *time).sum();
     eprintln!("{:>7.1} s", all.as_secs_f64());
-}
-
-/// A cargo command for every package but the component, which is of another target.
-fn native(command: &[&str]) -> Command {
-    let mut cargo = cargo();
-    cargo.current_dir(root()).args(command).args(["--release", "--workspace", "--exclude", guest::PACKAGE]);
-    cargo
 }
 
 fn lint_native() -> Result<()> {
