@@ -232,7 +232,8 @@ const JOINER: u8 = 19;
 const DASHES: u8 = 20;
 const SYMBOL: u8 = 21;
 const RARE: u8 = 22;
-const USED: usize = 23;
+const LATIN_EXTENDED: u8 = 23;
+const USED: usize = 24;
 
 const STRING_MILLI: u64 = 1000;
 const KEY_MILLI: u64 = 1000;
@@ -242,7 +243,7 @@ const CLOSE_MILLI: u64 = 300;
 const ESCAPE_MILLI: u64 = 300;
 
 /// How many states a class has: how long a run of it has been, up to so much.
-const RUNS: [u8; USED] = [16, 4, 3, 2, 2, 4, 1, 1, 0, 12, 12, 12, 8, 8, 2, 2, 4, 2, 1, 1, 1, 2, 1];
+const RUNS: [u8; USED] = [16, 4, 3, 2, 2, 4, 1, 1, 0, 12, 12, 12, 8, 8, 2, 2, 4, 2, 1, 1, 1, 2, 1, 0];
 
 const START: u32 = 0;
 
@@ -288,9 +289,15 @@ const fn table() -> [u32; STATES * CLASSES] {
 const fn entry(from: u8, run: u8, to: u8) -> u32 {
     let same = from == to;
     let (next, cost) = match to {
-        LOWER | LATIN => {
-            let extra = if to == LATIN { 350 } else { 0 };
+        LOWER | LATIN | LATIN_EXTENDED => {
+            let extra = match to {
+                LATIN => 450,
+                LATIN_EXTENDED => 900,
+                _ => 0,
+            };
             match from {
+                // A single mark before a word is often one token with it: `.then`, `_id`, `(x`.
+                PUNCT if run == 1 => (state(LOWER, 1), 800 + extra),
                 LOWER => (state(LOWER, run + 1), letter(run + 1) + extra),
                 UPPER => (state(LOWER, run + 1), extra),
                 APOSTROPHE => (state(LOWER, 1), 300 + extra),
@@ -298,7 +305,8 @@ const fn entry(from: u8, run: u8, to: u8) -> u32 {
             }
         }
         UPPER => match from {
-            UPPER => (state(UPPER, run + 1), 400),
+            UPPER => (state(UPPER, run + 1), 450),
+            PUNCT if run == 1 => (state(UPPER, 1), 850),
             _ => (state(UPPER, 1), 1000),
         },
         DIGIT => match from {
@@ -312,27 +320,29 @@ const fn entry(from: u8, run: u8, to: u8) -> u32 {
         },
         NEWLINE => match from {
             NEWLINE => (state(NEWLINE, 2), if run == 1 { 100 } else { 50 }),
-            PUNCT | CJK_PUNCT => (state(NEWLINE, 1), 300),
+            PUNCT | CJK_PUNCT => (state(NEWLINE, 1), 150),
             _ => (state(NEWLINE, 1), 1000),
         },
         PUNCT => match from {
-            PUNCT => (state(PUNCT, run + 1), if run == 1 { 400 } else { 300 }),
-            _ => (state(PUNCT, 1), 900),
+            PUNCT => (state(PUNCT, run + 1), if run == 1 { 300 } else { 250 }),
+            _ => (state(PUNCT, 1), 850),
         },
         APOSTROPHE => match from {
             LOWER => (state(APOSTROPHE, 1), 300),
-            _ => (state(PUNCT, 1), 900),
+            _ => (state(PUNCT, 1), 850),
         },
-        CYRILLIC => (state(CYRILLIC, if same { run + 1 } else { 1 }), if same { 220 } else { 1000 }),
+        CYRILLIC => {
+            (state(CYRILLIC, if same { run + 1 } else { 1 }), if same { if run < 4 { 80 } else { 200 } } else { 1000 })
+        }
         ALPHABET => (state(ALPHABET, if same { run + 1 } else { 1 }), if same { 350 } else { 1000 }),
-        ARABIC => (state(ARABIC, if same { run + 1 } else { 1 }), if same { 280 } else { 1000 }),
+        ARABIC => (state(ARABIC, if same { run + 1 } else { 1 }), if same { 240 } else { 1000 }),
         THAI => (state(THAI, if same { run + 1 } else { 1 }), if same { 420 } else { 1000 }),
-        INDIC => (state(INDIC, if same { run + 1 } else { 1 }), if same { 350 } else { 1000 }),
+        INDIC => (state(INDIC, if same { run + 1 } else { 1 }), if same { 170 } else { 1000 }),
         HAN => (state(HAN, if same { run + 1 } else { 1 }), if same { 720 } else { 1000 }),
         KANA => (state(KANA, if same { run + 1 } else { 1 }), if same { 650 } else { 900 }),
         HANGUL => (state(HANGUL, if same { run + 1 } else { 1 }), if same { 500 } else { 1000 }),
         CJK_PUNCT => (state(CJK_PUNCT, if same { run + 1 } else { 1 }), 900),
-        EMOJI => (state(EMOJI, 1), 1700),
+        EMOJI => (state(EMOJI, 1), 1950),
         JOINER => (state(JOINER, 1), 900),
         DASHES => (state(DASHES, 1), 1000),
         SYMBOL => (state(SYMBOL, if same { run + 1 } else { 1 }), if same { 700 } else { 1300 }),
@@ -378,7 +388,10 @@ fn class_of(char: char) -> u8 {
         0x80..=0x9F => CONTROL,
         0xA0 => SPACE,
         0xA1..=0xBF => DASHES,
-        0xC0..=0x24F | 0x1E00..=0x1EFF | 0x300..=0x36F => LATIN,
+        // Vietnamese has these in nearly every word, and the vocabulary has the words.
+        0x110..=0x111 | 0x1A0..=0x1A1 | 0x1AF..=0x1B0 | 0x1E00..=0x1EFF => LOWER,
+        0xC0..=0xFF | 0x300..=0x36F => LATIN,
+        0x100..=0x24F => LATIN_EXTENDED,
         0x250..=0x2FF => RARE,
         0x370..=0x3FF | 0x530..=0x5FF | 0x10A0..=0x10FF => ALPHABET,
         0x400..=0x52F => CYRILLIC,
