@@ -112,7 +112,13 @@ impl Chain<'_> {
         self.outline.begin_session(hint).report.title = title;
         self.open = true;
         self.previous = None;
+    }
+
+    /// Begins a chat, which counts its messages from 1.
+    fn begin_chat(&mut self, members: &Members<'_>) {
+        self.chats += 1;
         self.count = 0;
+        self.begin(members.text("id"), members.text("title"));
     }
 
     /// The place of the next message of a list.
@@ -169,8 +175,7 @@ impl Chain<'_> {
                         self.message(text, span, place);
                         return;
                     };
-                    self.chats += 1;
-                    self.begin(members.text("id"), members.text("title"));
+                    self.begin_chat(&members);
                     for element in json::elements(list) {
                         // Both are pieces of the same line.
                         let offset = element.as_ptr() as usize - text.as_ptr() as usize;
@@ -285,8 +290,7 @@ impl Chain<'_> {
             if chat && key == "\"messages\"" && walker.peek()? == Some(b'[') {
                 let before = walker.kept();
                 let members = Members::of(&before);
-                self.chats += 1;
-                self.begin(members.text("id"), members.text("title"));
+                self.begin_chat(&members);
                 self.list(walker, false)?;
                 (chat, is_chat) = (false, true);
                 continue;

@@ -33,9 +33,15 @@ struct Session {
 #[derive(Debug, Default)]
 pub struct Memory {
     sessions: BTreeMap<String, Session>,
+    ids_only: bool,
 }
 
 impl Memory {
+    /// One that keeps no messages but their ids: enough to see what an import would do, however large it is.
+    pub fn ids_only() -> Self {
+        Self { ids_only: true, ..Self::default() }
+    }
+
     /// The messages of a session, in the order in which they were stored.
     pub fn messages(&self, session: &str) -> &[Stored] {
         self.sessions.get(session).map_or(&[], |session| &session.messages)
@@ -48,7 +54,7 @@ impl Memory {
 }
 
 impl Session {
-    fn import(&mut self, record: &Record, now: i64) -> Outcome {
+    fn import(&mut self, record: &Record, now: i64, ids_only: bool) -> Outcome {
         if self.ids.contains(&record.id) {
             return Outcome::Present;
         }
@@ -66,25 +72,29 @@ impl Session {
             return Outcome::NoParent;
         }
         self.ids.insert(record.id.clone());
+        self.leaf = None;
+        if ids_only {
+            return Outcome::Imported;
+        }
         self.messages.push(Stored {
             id: record.id.clone(),
             parent_id: record.parent_id.clone(),
             created_at: record.created_at.unwrap_or(now),
             message: record.message.clone(),
         });
-        self.leaf = None;
         Outcome::Imported
     }
 }
 
 impl Sink for Memory {
     async fn is_empty(&mut self, session: &str) -> Result<bool, Stop> {
-        Ok(self.messages(session).is_empty())
+        Ok(self.sessions.get(session).is_none_or(|session| session.ids.is_empty()))
     }
 
     async fn store(&mut self, session: &str, batch: &[Record], now: i64) -> Result<Vec<Outcome>, Stop> {
+        let ids_only = self.ids_only;
         let session = self.sessions.entry(session.to_owned()).or_default();
-        Ok(batch.iter().map(|record| session.import(record, now)).collect())
+        Ok(batch.iter().map(|record| session.import(record, now, ids_only)).collect())
     }
 
     async fn choose_leaf(&mut self, session: &str, id: &str) -> Result<(), Stop> {

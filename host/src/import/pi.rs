@@ -67,12 +67,11 @@ impl Rules for Pi {
             outline.failed.add("line 1", "the input is empty");
         }
         let session = outline.session();
-        if session.hint.is_none() {
-            session.hint = name;
-        }
         if any && !header {
-            session.report.notes.add("line 1", "there is no header: the session's id is taken from the file's name");
+            let instead = if name.is_some() { ": the session's id is taken from the file's name" } else { "" };
+            session.report.notes.add("line 1", format!("there is no header{instead}"));
         }
+        session.hint = session.hint.take().or(name);
         Ok(())
     }
 

@@ -355,8 +355,12 @@ fn place_asides(
             heads.entry(message).or_default().push(number);
         } else {
             let (session, place): (u32, Place) = (node.session, node.place);
-            let why = "there is no message in whose metadata it could be kept";
-            outline.sessions[session as usize].report.notes.add(place, why);
+            // The same holds for all others of a session without messages: one note is enough.
+            let report = &mut outline.sessions[session as usize].report;
+            if !report.kept_in_metadata.is_empty() {
+                report.kept_in_metadata.clear();
+                report.notes.add(place, "there is no message in whose metadata this, and what follows, could be kept");
+            }
         }
     }
     for (message, mut head) in heads {

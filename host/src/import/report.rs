@@ -66,6 +66,7 @@ impl Serialize for Problems {
 
 /// What became of one session of the input.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct SessionReport {
     /// Its id in the store.
     pub id: String,
