@@ -13,8 +13,14 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// [`kind`](Error::kind) is what a program acts on; the text of the error is a sentence for a person. But for
 /// [`ErrorKind::TimedOut`] and [`ErrorKind::Crashed`] a failed call has written nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct Error {
+#[error("{}", .0.message)]
+pub struct Error(
+    // Boxed, so that a result is not much larger than its answer.
+    Box<Details>,
+);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Details {
     kind: ErrorKind,
     message: String,
     subject: Option<String>,
@@ -25,21 +31,21 @@ pub struct Error {
 impl Error {
     /// An error of this kind. The message is a sentence for a person: what is wrong, and what to do.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), subject: None, current: None, limit: None }
+        Self(Box::new(Details { kind, message: message.into(), subject: None, current: None, limit: None }))
     }
 
     /// Names the thing that it is about: an id, an argument.
     #[must_use]
     pub fn with_subject(mut self, subject: impl Into<String>) -> Self {
-        self.subject = Some(subject.into());
+        self.0.subject = Some(subject.into());
         self
     }
 
     /// Says what a number is now, and what it may be at most.
     #[must_use]
     pub fn with_numbers(mut self, current: u64, limit: u64) -> Self {
-        self.current = Some(current);
-        self.limit = Some(limit);
+        self.0.current = Some(current);
+        self.0.limit = Some(limit);
         self
     }
 
@@ -62,27 +68,27 @@ impl Error {
 
     /// Which case it is.
     pub fn kind(&self) -> ErrorKind {
-        self.kind
+        self.0.kind
     }
 
     /// A sentence for a person: what is wrong, and what to do. The same as the error's text.
     pub fn message(&self) -> &str {
-        &self.message
+        &self.0.message
     }
 
     /// The thing it is about: an id, a label, an argument's name.
     pub fn subject(&self) -> Option<&str> {
-        self.subject.as_deref()
+        self.0.subject.as_deref()
     }
 
     /// Where a number is concerned: what it is now.
     pub fn current(&self) -> Option<u64> {
-        self.current
+        self.0.current
     }
 
     /// Where a number is concerned: what it may be at most, or should have been.
     pub fn limit(&self) -> Option<u64> {
-        self.limit
+        self.0.limit
     }
 }
 
@@ -199,7 +205,13 @@ impl From<wit::Error> for Error {
             E::Corrupt(info) => (ErrorKind::Corrupt, info),
             E::Other(info) => (ErrorKind::Other, info),
         };
-        Self { kind, message: info.message, subject: info.subject, current: info.current, limit: info.limit }
+        Self(Box::new(Details {
+            kind,
+            message: info.message,
+            subject: info.subject,
+            current: info.current,
+            limit: info.limit,
+        }))
     }
 }
 

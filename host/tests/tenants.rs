@@ -140,10 +140,10 @@ async fn a_root_that_cannot_be_is_refused() {
     }
 }
 
-#[test]
-fn names_out_of_range_are_refused() {
+#[tokio::test]
+async fn names_out_of_range_are_refused() {
     let root = tempfile::tempdir().unwrap();
-    let talktree = futures::executor::block_on(Talktree::open(root.path())).unwrap();
+    let talktree = Talktree::open(root.path()).await.unwrap();
     assert_eq!(kind(talktree.tenant("")), ErrorKind::InvalidArgument);
     assert_eq!(kind(talktree.tenant("x".repeat(513))), ErrorKind::InvalidArgument);
     assert!(talktree.tenant("x".repeat(512)).is_ok());
