@@ -1,168 +1,54 @@
-//! What the tests of the program have in common: running it, and talking to `talktree rpc`.
+//! What the tests of the library have in common.
+#![allow(dead_code, reason = "each test file uses some of it")]
 
 use std::{
-    io::{BufRead as _, BufReader, Write as _},
+    fmt::Debug,
+    fs,
     path::Path,
-    process::{Child, ChildStdin, Command, ExitStatus, Stdio},
-    sync::mpsc,
-    thread,
     time::{Duration, Instant},
 };
 
-use serde_json::{Value, json};
+use talktree::{ErrorKind, Result, Talktree};
 
-/// How long anything may take before a test gives up.
-pub const PATIENCE: Duration = Duration::from_secs(60);
-
-/// The program, without anything of the surroundings that could change what it does.
-pub fn talktree() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_talktree"));
-    for variable in ["TALKTREE_ROOT", "TALKTREE_LOG", "CLICOLOR_FORCE", "NO_COLOR"] {
-        command.env_remove(variable);
-    }
-    command
+/// The JSON text of a user's message with one text.
+pub fn message(id: &str, text: &str) -> String {
+    serde_json::json!({"id": id, "role": "user", "parts": [{"type": "text", "text": text}]}).to_string()
 }
 
-/// A message with one text.
-pub fn message(id: &str, role: &str, text: &str) -> Value {
-    json!({"id": id, "role": role, "parts": [{"type": "text", "text": text}]})
+/// The kind of error that a call failed with.
+pub fn kind<T: Debug>(answer: Result<T>) -> ErrorKind {
+    answer.expect_err("the call should have failed").kind()
 }
 
-/// A running `talktree rpc`.
-pub struct Server {
-    child: Child,
-    requests: Option<ChildStdin>,
-    answers: mpsc::Receiver<String>,
-    next: u64,
-}
-
-impl Server {
-    pub fn start(root: &Path) -> Self {
-        Self::start_with(root, &[])
-    }
-
-    pub fn start_with(root: &Path, options: &[&str]) -> Self {
-        Self::spawn(talktree().arg("rpc").arg("--root").arg(root).args(options))
-    }
-
-    pub fn spawn(command: &mut Command) -> Self {
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let requests = child.stdin.take();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        let (sender, answers) = mpsc::channel();
-        thread::spawn(move || {
-            for line in output.split(b'\n') {
-                let line = String::from_utf8(line.unwrap()).expect("answers are UTF-8");
-                if sender.send(line).is_err() {
-                    break;
-                }
-            }
-        });
-        Self { child, requests, answers, next: 0 }
-    }
-
-    pub fn id(&self) -> u32 {
-        self.child.id()
-    }
-
-    /// Sends bytes as they are.
-    pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
-        let requests = self.requests.as_mut().expect("the input is still open");
-        requests.write_all(bytes.as_ref()).unwrap();
-        requests.flush().unwrap();
-    }
-
-    /// The next line of the output.
-    pub fn line(&mut self) -> String {
-        self.answers.recv_timeout(PATIENCE).expect("an answer")
-    }
-
-    /// The next line of the output, as JSON.
-    pub fn answer(&mut self) -> Value {
-        serde_json::from_str(&self.line()).expect("an answer is JSON")
-    }
-
-    /// Sends a line and gives its answer.
-    pub fn ask(&mut self, line: &str) -> Value {
-        self.send(format!("{line}\n"));
-        self.answer()
-    }
-
-    /// Calls a method for tenant `t`, with params as JSON text, and gives the answer's text.
-    pub fn call_raw(&mut self, method: &str, params: &str) -> String {
-        self.next += 1;
-        let id = self.next;
-        self.send(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\",\"params\":{params}}}\n"));
-        let line = self.line();
-        assert!(line.starts_with(&format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},")), "{line}");
-        line
-    }
-
-    /// Calls a method for tenant `t`, and gives the answer.
-    pub fn try_call(&mut self, method: &str, mut params: Value) -> Value {
-        if params.get("tenant").is_none() {
-            params["tenant"] = json!("t");
-        }
-        serde_json::from_str(&self.call_raw(method, &params.to_string())).unwrap()
-    }
-
-    /// The same, where it has to succeed: the result.
-    pub fn call(&mut self, method: &str, params: Value) -> Value {
-        let mut answer = self.try_call(method, params);
-        assert!(answer.get("error").is_none(), "{method}: {answer}");
-        answer["result"].take()
-    }
-
-    /// Ids of the messages on the path to the present leaf.
-    pub fn history(&mut self) -> Vec<String> {
-        let history = self.call("getHistory", json!({}));
-        history["messages"].as_array().unwrap().iter().map(|message| message["id"].as_str().unwrap().into()).collect()
-    }
-
-    /// Closes the input.
-    pub fn end_input(&mut self) {
-        self.requests = None;
-    }
-
-    /// Waits until the process ends.
-    pub fn wait(&mut self) -> ExitStatus {
-        let end = Instant::now() + PATIENCE;
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status;
-            }
-            assert!(Instant::now() < end, "the process does not end");
-            thread::sleep(Duration::from_millis(5));
-        }
-    }
-
-    /// All lines until the output ends.
-    pub fn rest(&mut self) -> Vec<Value> {
-        let mut rest = Vec::new();
-        loop {
-            match self.answers.recv_timeout(PATIENCE) {
-                Ok(line) => rest.push(serde_json::from_str(&line).expect("an answer is JSON")),
-                Err(mpsc::RecvTimeoutError::Disconnected) => return rest,
-                Err(mpsc::RecvTimeoutError::Timeout) => panic!("the output does not end"),
+/// Everything below a directory, as sorted paths relative to it.
+pub fn files(directory: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut waiting = vec![directory.to_owned()];
+    while let Some(next) = waiting.pop() {
+        for entry in fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            found.push(path.strip_prefix(directory).unwrap().to_string_lossy().into_owned());
+            if path.is_dir() && !path.is_symlink() {
+                waiting.push(path);
             }
         }
     }
-
-    /// Ends the input, and the process has to end in good order.
-    pub fn finish(mut self) {
-        self.end_input();
-        assert_eq!(self.wait().code(), Some(0));
-    }
-
-    pub fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
+    found.sort();
+    found
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+/// Whether another owner can have the tenant within some seconds.
+pub async fn becomes_free(root: &Path, tenant: &str) -> bool {
+    let end = Instant::now() + Duration::from_secs(10);
+    while Instant::now() < end {
+        let other = Talktree::open(root).await.unwrap();
+        let answer = other.tenant(tenant).unwrap().session("").get_latest_leaf().await;
+        other.close().await.unwrap();
+        match answer {
+            Ok(_) => return true,
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Busy, "{error}"),
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
+    false
 }
