@@ -45,6 +45,8 @@ mod walker;
 
 #[cfg(test)]
 mod golden;
+#[cfg(test)]
+mod roundtrip;
 
 pub use format::Format;
 pub use input::{Input, Phase, Progress, ProgressFn};

@@ -247,3 +247,143 @@ async fn store_batch<S: Sink>(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+    use crate::import::Memory;
+
+    /// Refuses some ids, and after so many messages everything.
+    struct Moody {
+        store: Memory,
+        refused: Vec<&'static str>,
+        left: usize,
+    }
+
+    impl Sink for Moody {
+        async fn is_empty(&mut self, session: &str) -> Result<bool, Stop> {
+            self.store.is_empty(session).await
+        }
+
+        async fn store(&mut self, session: &str, batch: &[Record], now: i64) -> Result<Vec<Outcome>, Stop> {
+            let mut outcomes = Vec::new();
+            for record in batch {
+                if self.left == 0 {
+                    return Err(Stop("the disk is full".to_owned()));
+                }
+                self.left -= 1;
+                outcomes.push(if self.refused.contains(&record.id.as_str()) {
+                    Outcome::Refused("not liked".to_owned())
+                } else {
+                    self.store.store(session, std::slice::from_ref(record), now).await?.remove(0)
+                });
+            }
+            Ok(outcomes)
+        }
+
+        async fn choose_leaf(&mut self, session: &str, id: &str) -> Result<(), Stop> {
+            self.store.choose_leaf(session, id).await
+        }
+    }
+
+    fn import<S: Sink>(text: &str, sink: &mut S, session: Option<&str>) -> Report {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let options = Options { session: session.map(str::to_owned), now: Some(1), ..Options::default() };
+        runtime.block_on(run(Input::bytes("", text).unwrap(), sink, options)).unwrap()
+    }
+
+    fn chain(ids: &[&str]) -> String {
+        let mut parent = "null".to_owned();
+        let mut lines = r#"{"type":"session","version":3,"id":"x","timestamp":"2026-11-02T08:00:00Z"}"#.to_owned();
+        for id in ids {
+            lines += &format!(
+                "\n{{\"type\":\"message\",\"id\":\"{id}\",\"parentId\":{parent},\"timestamp\":\"2026-11-02T08:00:00Z\",\
+                 \"message\":{{\"role\":\"user\",\"content\":\"{id}\"}}}}"
+            );
+            parent = format!("\"{id}\"");
+        }
+        lines
+    }
+
+    fn parents(store: &Memory, session: &str) -> Vec<(String, Option<String>)> {
+        store.messages(session).iter().map(|it| (it.id.clone(), it.parent_id.clone())).collect()
+    }
+
+    #[test]
+    fn what_hangs_below_a_refused_message_hangs_below_the_one_above_it() {
+        let mut sink = Moody { store: Memory::default(), refused: vec!["b", "c", "e"], left: usize::MAX };
+        let report = import(&chain(&["a", "b", "c", "d", "e"]), &mut sink, None);
+        let expected = [("a".to_owned(), None), ("d".to_owned(), Some("a".to_owned()))];
+        assert_eq!(parents(&sink.store, "x"), expected);
+        let session = &report.sessions[0];
+        assert_eq!((session.imported, session.failed.total()), (2, 3));
+        assert_eq!(session.failed.listed()[0].place, "line 3");
+        assert_eq!(session.leaf.as_deref(), Some("d"));
+        assert_eq!(sink.store.leaf("x"), Some("d"));
+    }
+
+    #[test]
+    fn an_import_goes_on_where_it_was_interrupted() {
+        let text = chain(&["a", "b", "c", "d"]);
+        let mut sink = Moody { store: Memory::default(), refused: vec![], left: 2 };
+        let first = import(&text, &mut sink, None);
+        assert_eq!(first.stopped.as_deref(), Some("the disk is full"));
+        sink.left = usize::MAX;
+        let second = import(&text, &mut sink, None);
+        assert_eq!((second.imported(), second.skipped(), second.stopped), (2, 2, None));
+        assert_eq!(parents(&sink.store, "x").len(), 4);
+    }
+
+    #[test]
+    fn the_leaf_is_chosen_for_a_new_session_only() {
+        let mut store = Memory::default();
+        assert!(import(&chain(&["a", "b"]), &mut store, None).sessions[0].leaf_chosen);
+        let longer = import(&chain(&["a", "b", "c"]), &mut store, None);
+        assert_eq!(longer.sessions[0].leaf.as_deref(), Some("c"));
+        assert!(!longer.sessions[0].leaf_chosen);
+        assert_eq!(store.leaf("x"), None);
+    }
+
+    #[test]
+    fn a_wanted_session_is_used_and_several_stay_apart() {
+        let mut store = Memory::default();
+        import(&chain(&["a"]), &mut store, Some("mine"));
+        assert_eq!(store.messages("mine").len(), 1);
+        let two = format!("{}\n{}", chain(&["a"]), chain(&["a"]).replace("\"id\":\"x\"", "\"id\":\"y\""));
+        import(&two, &mut store, Some("mine"));
+        assert_eq!((store.messages("mine/x").len(), store.messages("mine/y").len()), (1, 1));
+    }
+
+    #[test]
+    fn long_chains_deep_values_and_long_lines_need_no_stack() {
+        let ids: Vec<String> = (0..30_000).map(|number| format!("m{number}")).collect();
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let text = chain(&ids);
+        let mut lines: Vec<&str> = text.lines().collect();
+        // Every child before its parent.
+        lines[1..].reverse();
+        let deep = format!("{}1{}", "[".repeat(5_000), "]".repeat(5_000));
+        let odd = format!(
+            "{{\"type\":\"message\",\"id\":\"deep\",\"parentId\":\"m29999\",\"timestamp\":\"2026-11-02T08:00:00Z\",\
+             \"message\":{{\"role\":\"user\",\"content\":{deep},\"long\":\"{}\"}}}}",
+            "x".repeat(10 << 20)
+        );
+        lines.push(&odd);
+        let mut store = Memory::default();
+        let report = import(&lines.join("\n"), &mut store, None);
+        assert_eq!((report.imported(), report.failures()), (30_001, 0));
+        let last = store.messages("x").last().unwrap();
+        assert_eq!(last.parent_id.as_deref(), Some("m29999"));
+        assert!(last.message.len() > 10 << 20);
+    }
+
+    #[test]
+    fn what_cannot_be_recognised_is_no_empty_import() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let input = Input::bytes("notes.txt", "plain words").unwrap();
+        let error = runtime.block_on(run(input, &mut Memory::default(), Options::default())).unwrap_err();
+        assert_eq!(error.to_string(), "\"notes.txt\" looks like none of the formats pi, ai-sdk");
+    }
+}
