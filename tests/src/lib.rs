@@ -1,1 +1,11 @@
-//! .
+//! What the end-to-end tests share: a plain model of a store, and the stores that are compared with it.
+//!
+//! The [`model`] is written from the contract and not from the engine: vectors and maps, the slowest obvious code. A
+//! [`Subject`] is a store under test, whatever it runs in.
+#![deny(missing_docs)]
+
+pub mod model;
+pub mod subject;
+
+pub use model::Model;
+pub use subject::Subject;

@@ -1,0 +1,1 @@
+//! What random operations found once, by the promise that was broken.
