@@ -265,7 +265,8 @@ fn memory() -> usize {
 fn random() {
     let connection = open("FULL");
     let drawn: String = connection.query_row("SELECT hex(randomblob(16))", [], |row| row.get(0)).unwrap();
-    let now: i64 = connection.query_row("SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)", [], |row| row.get(0)).unwrap();
+    let now: i64 =
+        connection.query_row("SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)", [], |row| row.get(0)).unwrap();
     println!("{drawn} {now}");
 }
 

@@ -123,7 +123,7 @@ impl<R: Raw> OpenFile<R> {
 
     /// Fills the buffer. What lies behind the end of the file is zeros, and `SQLITE_IOERR_SHORT_READ`.
     pub fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<(), Code> {
-        self.check(ffi::SQLITE_IOERR_READ)?;
+        self.check(false, ffi::SQLITE_IOERR_READ)?;
         match self.held.overlap(offset, buffer.len()) {
             Overlap::None => {}
             Overlap::Whole(bytes) => {
@@ -156,7 +156,7 @@ impl<R: Raw> OpenFile<R> {
 
     /// Writes all of the data, or holds it back where that is safe.
     pub fn write(&mut self, data: &[u8], offset: u64) -> Result<(), Code> {
-        self.check(ffi::SQLITE_IOERR_WRITE)?;
+        self.check(true, ffi::SQLITE_IOERR_WRITE)?;
         let then = match self.role {
             Role::Log => self.frames.look(offset, data),
             Role::Database if self.in_checkpoint => Then::Wait,
@@ -177,7 +177,7 @@ impl<R: Raw> OpenFile<R> {
 
     /// Cuts or extends the file.
     pub fn truncate(&mut self, size: u64) -> Result<(), Code> {
-        self.check(ffi::SQLITE_IOERR_TRUNCATE)?;
+        self.check(true, ffi::SQLITE_IOERR_TRUNCATE)?;
         self.held.cut(size);
         self.write_out()?;
         if self.role == Role::Database && self.size == Some(size) {
@@ -195,7 +195,7 @@ impl<R: Raw> OpenFile<R> {
 
     /// Makes everything that was written durable.
     pub fn sync(&mut self) -> Result<(), Code> {
-        self.check(ffi::SQLITE_IOERR_FSYNC)?;
+        self.check(true, ffi::SQLITE_IOERR_FSYNC)?;
         self.write_out()?;
         let Some(raw) = &self.raw else { return Ok(()) };
         if let Err(error) = raw.sync() {
@@ -216,7 +216,7 @@ impl<R: Raw> OpenFile<R> {
 
     /// The size of the file, with what is held.
     pub fn size(&mut self) -> Result<u64, Code> {
-        self.check(ffi::SQLITE_IOERR_FSTAT)?;
+        self.check(false, ffi::SQLITE_IOERR_FSTAT)?;
         let size = match (self.size, &self.raw) {
             (Some(size), _) if self.role == Role::Database => size,
             (_, Some(raw)) => match raw.size() {
@@ -235,7 +235,7 @@ impl<R: Raw> OpenFile<R> {
     /// SQLite wants a lock. There are none, but an outdated file gives none either: this is what keeps SQLite from
     /// copying an outdated log into the database when its connection is closed.
     pub fn lock(&self) -> Result<(), Code> {
-        self.check(ffi::SQLITE_IOERR_LOCK)
+        self.check(false, ffi::SQLITE_IOERR_LOCK)
     }
 
     /// A checkpoint starts to write to this database.
@@ -258,9 +258,9 @@ impl<R: Raw> OpenFile<R> {
         }
     }
 
-    fn check(&self, otherwise: Code) -> Result<(), Code> {
+    fn check(&self, writing: bool, otherwise: Code) -> Result<(), Code> {
         // Nobody else knows the names of temporary files.
-        if self.role == Role::Temporary || turn::held(self.epoch) { Ok(()) } else { Err(otherwise) }
+        if self.role == Role::Temporary || turn::held(self.epoch, writing) { Ok(()) } else { Err(otherwise) }
     }
 
     fn hold(&mut self, data: &[u8], offset: u64) -> Result<bool, Code> {

@@ -28,5 +28,5 @@ mod turn;
 
 pub use folder::{Entry, Folder, FolderError, TEMPORARY_PREFIX, folder};
 pub use system::register;
-pub use turn::{outdate, set_guard};
+pub use turn::{Guard, outdate, set_guard};
 pub use wasip2::filesystem::types::ErrorCode;

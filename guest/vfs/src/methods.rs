@@ -149,14 +149,25 @@ unsafe extern "C" fn close(handle: *mut sqlite3_file) -> c_int {
     ffi::SQLITE_OK
 }
 
-unsafe extern "C" fn read(handle: *mut sqlite3_file, buffer: *mut c_void, length: c_int, offset: sqlite3_int64) -> c_int {
+unsafe extern "C" fn read(
+    handle: *mut sqlite3_file,
+    buffer: *mut c_void,
+    length: c_int,
+    offset: sqlite3_int64,
+) -> c_int {
     // SAFETY: SQLite passes an open file, and a buffer of that length that nobody else uses meanwhile.
-    let (file, buffer) =
-        unsafe { (opened(handle), slice::from_raw_parts_mut(buffer.cast::<u8>(), usize::try_from(length).unwrap_or(0))) };
+    let (file, buffer) = unsafe {
+        (opened(handle), slice::from_raw_parts_mut(buffer.cast::<u8>(), usize::try_from(length).unwrap_or(0)))
+    };
     answer(file.read(buffer, unsigned(offset)))
 }
 
-unsafe extern "C" fn write(handle: *mut sqlite3_file, data: *const c_void, length: c_int, offset: sqlite3_int64) -> c_int {
+unsafe extern "C" fn write(
+    handle: *mut sqlite3_file,
+    data: *const c_void,
+    length: c_int,
+    offset: sqlite3_int64,
+) -> c_int {
     // SAFETY: SQLite passes an open file, and data of that length that nobody changes meanwhile.
     let (file, data) =
         unsafe { (opened(handle), slice::from_raw_parts(data.cast::<u8>(), usize::try_from(length).unwrap_or(0))) };

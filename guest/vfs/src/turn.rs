@@ -8,7 +8,7 @@ use std::cell::Cell;
 
 thread_local! {
     static EPOCH: Cell<u64> = const { Cell::new(0) };
-    static GUARD: Cell<Option<fn() -> bool>> = const { Cell::new(None) };
+    static GUARD: Cell<Option<Guard>> = const { Cell::new(None) };
 }
 
 /// Outdates every file that is open now: others may have written to the directory.
@@ -16,9 +16,11 @@ pub fn outdate() {
     EPOCH.set(EPOCH.get() + 1);
 }
 
-/// Sets what is asked before the database or its log is read or written: whether the turn is still ours. It must not
-/// use the VFS. None: nobody else can have the directory.
-pub fn set_guard(guard: Option<fn() -> bool>) {
+/// Answers whether the turn is still ours, and lets us read, or write where that is asked. It must not use the VFS.
+pub type Guard = fn(writing: bool) -> bool;
+
+/// Sets what is asked before the database or its log is read or written. None: nobody else can have the directory.
+pub fn set_guard(guard: Option<Guard>) {
     GUARD.set(guard);
 }
 
@@ -27,7 +29,7 @@ pub(crate) fn epoch() -> u64 {
     EPOCH.get()
 }
 
-/// Whether a file of this epoch may be used now.
-pub(crate) fn held(epoch: u64) -> bool {
-    epoch == EPOCH.get() && GUARD.get().is_none_or(|guard| guard())
+/// Whether a file of this epoch may be read now, or written.
+pub(crate) fn held(epoch: u64, writing: bool) -> bool {
+    epoch == EPOCH.get() && GUARD.get().is_none_or(|guard| guard(writing))
 }

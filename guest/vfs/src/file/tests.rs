@@ -268,9 +268,11 @@ fn an_outdated_file_is_neither_read_nor_written_nor_locked() {
 fn a_lost_turn_stops_every_write() {
     let (disk, mut log) = open(Role::Log);
     frame(&mut log, 32, 1, false).unwrap();
-    turn::set_guard(Some(|| false));
+    turn::set_guard(Some(|writing| !writing));
     assert!(frame(&mut log, 568, 1, true).is_err());
     assert!(log.sync().is_err());
+    assert!(log.truncate(0).is_err());
+    log.read(&mut [0; 10], 60).unwrap();
     turn::set_guard(None);
     log.close();
     assert!(disk.take_calls().is_empty(), "closing writes nothing");

@@ -1,0 +1,152 @@
+//! The interface `store`: each call is one call of the engine, on the one store of this instance.
+
+use std::cell::RefCell;
+use std::env;
+
+use talktree_engine as engine;
+
+use super::bindings::exports::talktree::sessions::store::Guest;
+use super::{Component, wit};
+use crate::place::Preopened;
+use crate::settings::Settings;
+
+type Store = engine::Store<Preopened>;
+type Answer<T> = Result<T, wit::Error>;
+
+thread_local! {
+    /// One instance, one directory, one store. It lives as long as the instance does.
+    static STORE: RefCell<Option<Store>> = const { RefCell::new(None) };
+}
+
+/// Works on the store. What the host has set is read by the first call.
+fn on_store<A, B: From<A>>(work: impl FnOnce(&mut Store) -> engine::Result<A>) -> Answer<B> {
+    STORE.with_borrow_mut(|store| {
+        let store = match store {
+            Some(store) => store,
+            None => {
+                let settings = Settings::read(|name| env::var(name).ok())?;
+                let options = settings.options();
+                store.insert(Store::new(Preopened::new(settings), options))
+            }
+        };
+        Ok(work(store)?.into())
+    })
+}
+
+impl Guest for Component {
+    fn append_message(session: String, message: String, options: wit::AppendOptions) -> Answer<wit::AppendResult> {
+        on_store(|store| store.append_message(&session, &message, &options.into()))
+    }
+
+    fn append_messages(
+        session: String,
+        messages: Vec<String>,
+        options: wit::AppendOptions,
+    ) -> Answer<wit::ChainResult> {
+        on_store(|store| store.append_messages(&session, &messages, &options.into()))
+    }
+
+    fn update_message(session: String, message: String, source: wit::Source) -> Answer<Option<String>> {
+        on_store(|store| store.update_message(&session, &message, source.into()))
+    }
+
+    fn upsert_message(
+        session: String,
+        message: String,
+        parent: wit::Parent,
+        source: wit::Source,
+    ) -> Answer<wit::UpsertResult> {
+        on_store(|store| store.upsert_message(&session, &message, &parent.into(), source.into()))
+    }
+
+    fn import_message(session: String, message: String, parent_id: Option<String>, created_at: i64) -> Answer<bool> {
+        on_store(|store| store.import_message(&session, &engine::ImportItem { message, parent_id, created_at }))
+    }
+
+    fn import_messages(session: String, items: Vec<wit::ImportItem>) -> Answer<Vec<bool>> {
+        let items: Vec<engine::ImportItem> = items.into_iter().map(Into::into).collect();
+        on_store(|store| store.import_messages(&session, &items))
+    }
+
+    fn delete_messages(
+        session: String,
+        ids: Vec<String>,
+        mode: wit::DeleteMode,
+        dry_run: bool,
+    ) -> Answer<wit::DeleteResult> {
+        on_store(|store| store.delete_messages(&session, &ids, mode.into(), dry_run))
+    }
+
+    fn clear_messages(session: String) -> Answer<u32> {
+        on_store(|store| store.clear_messages(&session))
+    }
+
+    fn set_leaf(session: String, id: Option<String>) -> Answer<Option<String>> {
+        on_store(|store| store.set_leaf(&session, id.as_deref()))
+    }
+
+    fn get_message(session: String, id: String, media: wit::MediaMode) -> Answer<Option<wit::Message>> {
+        on_store(|store| store.get_message(&session, &id, media.into()).map(|found| found.map(Into::into)))
+    }
+
+    fn get_latest_leaf(session: String, media: wit::MediaMode) -> Answer<Option<wit::Message>> {
+        on_store(|store| store.get_latest_leaf(&session, media.into()).map(|found| found.map(Into::into)))
+    }
+
+    fn get_media(session: String, id: String, index: u32, offset: u64, length: Option<u64>) -> Answer<wit::MediaRange> {
+        on_store(|store| store.get_media(&session, &id, index, offset, length))
+    }
+
+    fn get_history(session: String, view: wit::HistoryView) -> Answer<Vec<wit::Message>> {
+        on_store(|store| {
+            let messages = store.get_history(&session, &view.into())?;
+            Ok(messages.into_iter().map(Into::into).collect::<Vec<_>>())
+        })
+    }
+
+    fn read_history(session: String, options: wit::ReadOptions, cursor: Option<String>) -> Answer<wit::MessagePage> {
+        on_store(|store| store.read_history(&session, &options.into(), cursor.as_deref()))
+    }
+
+    fn get_recent_history(session: String, options: wit::RecentOptions) -> Answer<wit::RecentHistory> {
+        on_store(|store| store.get_recent_history(&session, &options.into()))
+    }
+
+    fn get_history_row_stats(
+        session: String,
+        leaf_id: Option<String>,
+        cursor: Option<String>,
+        limit: Option<u32>,
+    ) -> Answer<wit::RowStatsPage> {
+        on_store(|store| store.get_history_row_stats(&session, leaf_id.as_deref(), cursor.as_deref(), limit))
+    }
+
+    fn get_branches(
+        session: String,
+        point: wit::BranchPoint,
+        cursor: Option<String>,
+        limit: Option<u32>,
+    ) -> Answer<wit::MessagePage> {
+        on_store(|store| store.get_branches(&session, &point.into(), cursor.as_deref(), limit))
+    }
+
+    fn list_messages(session: String, cursor: Option<String>, limit: Option<u32>) -> Answer<wit::NodePage> {
+        on_store(|store| store.list_messages(&session, cursor.as_deref(), limit))
+    }
+
+    fn configure(scope: wit::ConfigScope, changes: wit::ConfigurationChange) -> Answer<wit::Configuration> {
+        on_store(|store| store.configure(&scope.into(), &changes.into()))
+    }
+
+    fn stats() -> Answer<wit::StoreStats> {
+        on_store(engine::Store::stats)
+    }
+
+    fn check() -> Answer<wit::CheckReport> {
+        on_store(engine::Store::check)
+    }
+
+    fn close() -> Answer<()> {
+        on_store(engine::Store::close)
+    }
+}

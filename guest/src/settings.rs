@@ -1,0 +1,96 @@
+//! What a host sets by environment variables of the component.
+
+use talktree_engine::{Durability, Error, Kind, Options, Result};
+
+const DURABILITY: &str = "TALKTREE_DURABILITY";
+const LOCKING: &str = "TALKTREE_LOCKING";
+const BUSY_TIMEOUT: &str = "TALKTREE_BUSY_TIMEOUT_MS";
+
+/// How long another instance is waited for where nothing else is said, in ms.
+const DEFAULT_BUSY_TIMEOUT: u64 = 10_000;
+
+/// Who sees to it that only one instance uses the store at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Locking {
+    /// The host.
+    Host,
+    /// We do, by marks in the directory.
+    Marks,
+}
+
+/// What a host sets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// What an acknowledged write survives.
+    pub(crate) durability: Durability,
+    /// Who keeps others out.
+    pub(crate) locking: Locking,
+    /// How long another instance is waited for, in ms.
+    pub(crate) busy_timeout: u64,
+}
+
+impl Settings {
+    /// Reads them; a value that means nothing is `not-configured`, since a default could be the wrong promise.
+    pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
+        let given = |name: &str| variable(name).unwrap_or_default();
+        let durability = match given(DURABILITY).as_str() {
+            "" | "full" => Durability::Full,
+            "normal" => Durability::Normal,
+            other => return Err(wrong(DURABILITY, other, "`full` or `normal`")),
+        };
+        let locking = match given(LOCKING).as_str() {
+            "" | "marks" => Locking::Marks,
+            "host" => Locking::Host,
+            other => return Err(wrong(LOCKING, other, "`marks` or `host`")),
+        };
+        let busy_timeout = match given(BUSY_TIMEOUT).as_str() {
+            "" => DEFAULT_BUSY_TIMEOUT,
+            number => number.parse().map_err(|_| wrong(BUSY_TIMEOUT, number, "a number of milliseconds"))?,
+        };
+        Ok(Self { durability, locking, busy_timeout })
+    }
+
+    /// What the engine wants to know of them.
+    pub(crate) fn options(&self) -> Options {
+        Options { durability: self.durability, ..Options::default() }
+    }
+}
+
+fn wrong(variable: &str, value: &str, right: &str) -> Error {
+    Error::new(Kind::NotConfigured, format!("the environment variable {variable} is {value:?}; it must be {right}"))
+        .subject(variable)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
+    use super::*;
+
+    fn read(name: &str, value: &str) -> Result<Settings> {
+        Settings::read(|asked| (asked == name).then(|| value.to_owned()))
+    }
+
+    #[test]
+    fn what_is_not_set_is_the_safe_choice() {
+        let settings = Settings::read(|_| None).unwrap();
+        assert_eq!(
+            settings,
+            Settings { durability: Durability::Full, locking: Locking::Marks, busy_timeout: DEFAULT_BUSY_TIMEOUT }
+        );
+    }
+
+    #[test]
+    fn what_is_set_is_taken() {
+        assert_eq!(read(DURABILITY, "normal").unwrap().durability, Durability::Normal);
+        assert_eq!(read(LOCKING, "host").unwrap().locking, Locking::Host);
+        assert_eq!(read(BUSY_TIMEOUT, "0").unwrap().busy_timeout, 0);
+    }
+
+    #[test]
+    fn what_means_nothing_is_refused() {
+        for (name, value) in [(DURABILITY, "FULL"), (LOCKING, "none"), (BUSY_TIMEOUT, "-1"), (BUSY_TIMEOUT, "5s")] {
+            let error = read(name, value).unwrap_err();
+            assert_eq!((error.kind, error.subject.as_deref()), (Kind::NotConfigured, Some(name)));
+        }
+    }
+}
