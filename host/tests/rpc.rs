@@ -1,11 +1,17 @@
 //! Promises of `talktree rpc`, kept by the real program.
 #![allow(clippy::unwrap_used, reason = "a test may stop where it fails")]
 
-mod common;
+mod program;
 
-use std::{fs, process::Stdio, thread, time::Duration};
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Write as _},
+    process::Stdio,
+    thread,
+    time::Duration,
+};
 
-use common::{Server, message, talktree};
+use program::{Server, message, talktree};
 use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
 
@@ -89,7 +95,8 @@ fn everything_read_is_answered_at_the_end_of_input() {
     for at in 0..100 {
         for tenant in ["a", "b", "c"] {
             let params = json!({"tenant": tenant, "message": message(&format!("m{at}"), "user", "x")});
-            let request = json!({"jsonrpc": "2.0", "id": [tenant, &at.to_string()].concat(), "method": "appendMessage", "params": params});
+            let request =
+                json!({"jsonrpc": "2.0", "id": format!("{tenant}{at}"), "method": "appendMessage", "params": params});
             lines += &request.to_string();
             lines.push('\n');
         }
@@ -105,23 +112,28 @@ fn everything_read_is_answered_at_the_end_of_input() {
 }
 
 #[test]
-fn a_client_that_does_not_read_yet_loses_nothing() {
-    let (_root, mut server) = server();
-    // Many times more than may be under way at once.
+fn a_client_that_does_not_read_stops_it_and_loses_nothing() {
+    let root = tempdir().unwrap();
+    let mut command = talktree();
+    command.args(["rpc", "--root"]).arg(root.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    // Many times more than may be under way at once, and more answers than a pipe holds.
     let mut lines = String::new();
     for at in 0..20_000 {
         lines += &format!("{{\"jsonrpc\":\"2.0\",\"id\":{at},\"method\":\"ping\"}}\n");
     }
-    let id = server.id();
-    thread::scope(|scope| {
-        let server = &mut server;
-        scope.spawn(move || server.send(lines)).join().unwrap();
-    });
-    let mut seen: Vec<i64> = (0..20_000).map(|_| server.answer()["id"].as_i64().unwrap()).collect();
+    let sending = thread::spawn(move || input.write_all(lines.as_bytes()).unwrap());
+    thread::sleep(Duration::from_secs(1));
+    assert!(!sending.is_finished(), "it stops reading rather than fill its memory");
+    let mut seen: Vec<i64> = BufReader::new(child.stdout.take().unwrap())
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap()["id"].as_i64().unwrap())
+        .collect();
     seen.sort_unstable();
     assert_eq!(seen, (0..20_000).collect::<Vec<_>>());
-    assert!(id > 0);
-    server.finish();
+    sending.join().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
 #[cfg(unix)]
@@ -161,7 +173,6 @@ fn a_closed_stdout_ends_it_cleanly_while_the_input_is_open() {
         .unwrap();
     drop(child.stdout.take());
     let mut input = child.stdin.take().unwrap();
-    use std::io::Write as _;
     writeln!(input, r#"{{"jsonrpc":"2.0","id":1,"method":"ping"}}"#).unwrap();
     let ended = (0..600).find_map(|_| {
         thread::sleep(Duration::from_millis(100));

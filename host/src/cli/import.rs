@@ -27,8 +27,9 @@ const SHOWN: usize = 20;
 /// Import conversations from the files of other programs, with all their branches
 #[derive(Args)]
 #[command(after_help = "\
-What is stored already is skipped, so an import may be repeated, or go on after an interruption. What is damaged costs
-itself and nothing else: it is reported with its place, and what hung below it hangs below the nearest message above.
+What is stored already is skipped, so an import may be repeated, or go on after an interruption. What is damaged \
+costs itself and nothing else: it is reported with its place, and what hung below it hangs below the nearest message \
+above.
 
 Formats: ai-sdk (UIMessages as an array, an object with messages, or JSON Lines), pi (session files, versions 1 to 3).
 
@@ -38,8 +39,8 @@ Examples:
   talktree import --root data --tenant easy --dry-run --json old.jsonl
   cat chat.json | talktree import --root data --tenant easy --format ai-sdk -
 
-Exit codes: 0 everything was imported or was there already, 1 something could not be imported, 2 the command line was
-wrong.")]
+Exit codes: 0 everything was imported or was there already, 1 something could not be imported, 2 the command line \
+was wrong.")]
 pub(crate) struct Import {
     #[command(flatten)]
     root: Root,

@@ -28,13 +28,14 @@ use talktree::{Session, Talktree};
     arg_required_else_help = true,
     after_help = "\
 Examples:
-  talktree demo                                              see what it does, in a temporary directory
-  talktree import --root data --tenant easy session.jsonl    take over an old transcript
-  talktree show --root data --tenant easy                    draw its tree
-  talktree rpc --root data                                   serve JSON-RPC on stdin and stdout
+  talktree demo                                         see what it does, in a temporary directory
+  talktree import --root data --tenant easy old.jsonl   take over an old transcript
+  talktree show --root data --tenant easy               draw its tree
+  talktree rpc --root data                              serve JSON-RPC on stdin and stdout
 
 Exit codes: 0 done, 1 failed, 2 the command line was wrong.
-The log goes to stderr; TALKTREE_LOG says how much (error, warn, info, debug or a filter such as talktree=debug)."
+The log goes to stderr; TALKTREE_LOG says how much: error, warn (the default), info, debug, trace, or a filter such \
+as talktree=debug."
 )]
 struct Cli {
     #[command(subcommand)]

@@ -11,13 +11,13 @@ use super::{Root, summarizer::Summarizer, values};
 /// Serve JSON-RPC 2.0 on stdin and stdout: one request per line
 #[derive(Args)]
 #[command(after_help = "\
-A request may be sent before the last one is answered. Requests of one tenant are carried out in order, tenants side by
-side. At the end of input, on SIGTERM and on SIGINT everything that was read is carried out and answered first; a second
-signal ends the process at once. stdout carries the protocol only, the log goes to stderr.
+A request may be sent before the last one is answered. Requests of one tenant are carried out in order, tenants \
+side by side. At the end of input, on SIGTERM and on SIGINT everything that was read is carried out and answered \
+first; a second signal ends the process at once. stdout carries the protocol only, the log goes to stderr.
 
 Examples:
   talktree rpc --root data
-  echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"getHistory\",\"params\":{\"tenant\":\"easy\"}}' | talktree rpc --root data
+  echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' | talktree rpc --root data
   talktree rpc --root data --durability normal --memory-limit 256MiB --call-timeout 10s
 
 Exit codes: 0 end of input or a signal, 1 failed, 2 the command line was wrong.")]

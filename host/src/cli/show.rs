@@ -25,9 +25,9 @@ const ID_COLUMNS: usize = 24;
 /// Draw the tree of a session, with its branches
 #[derive(Args)]
 #[command(after_help = "\
-A line of messages stays in its column. Where a message was answered more than once, the answer on the path to the
-present leaf goes on in the column and the others stand before it, one step to the right. Filled dots are on that path,
-its end is a diamond.
+A line of messages stays in its column. Where a message was answered more than once, the answer on the path to the \
+present leaf goes on in the column and the others stand before it, one step to the right. Filled dots are on that \
+path, its end is a diamond.
 
 Examples:
   talktree show --root data --tenant easy
