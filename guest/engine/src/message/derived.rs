@@ -3,7 +3,7 @@
 use super::calls::Call;
 use super::json::{Event, Fault, Raw, Reader};
 use super::parts::{self, Field, Part};
-use super::tokens::{Estimator, inline_media, media_tokens};
+use super::tokens::{Estimator, media_in, media_tokens};
 
 /// What a provider adds around every message.
 const MESSAGE_TOKENS: u32 = 3;
@@ -40,15 +40,15 @@ impl Reading {
         let Some(mut reader) = parts::open(text)? else { return Ok(()) };
         while let Some(first) = reader.next_element()? {
             if first == Event::ObjectStart {
-                self.part(&mut reader)?;
+                self.part(text, &mut reader)?;
             } else {
-                self.json(&mut reader, first)?;
+                self.json(text, &mut reader, first)?;
             }
         }
         Ok(())
     }
 
-    fn part(&mut self, reader: &mut Reader<'_>) -> Result<(), Fault> {
+    fn part(&mut self, text: &str, reader: &mut Reader<'_>) -> Result<(), Fault> {
         let before = self.estimator.clone();
         let mut part = Part::default();
         let mut has_media = false;
@@ -60,14 +60,14 @@ impl Reading {
                 // What the part says is text, whatever it looks like.
                 (Field::Text, Event::String(raw)) => self.estimator.text(&raw),
                 (Field::Output | Field::ErrorText | Field::Other | Field::Url, Event::String(raw)) => {
-                    if let Some(tokens) = inline_media(Some(&key), &raw) {
+                    if let Some(tokens) = media_in(Some(&key), &raw) {
                         has_media = true;
                         self.estimator.add(tokens);
                     } else if field != Field::Url {
                         self.estimator.text(&raw);
                     }
                 }
-                (Field::Output | Field::Other | Field::Text, _) => has_media |= self.json(reader, first)?,
+                (Field::Output | Field::Other | Field::Text, _) => has_media |= self.json(text, reader, first)?,
                 (Field::Name, Event::String(raw)) => self.estimator.text(&raw),
                 _ => {
                     reader.finish_value()?;
@@ -93,39 +93,44 @@ impl Reading {
     }
 
     /// Counts a value as the JSON that a model is given, and says whether there was inline media in it.
-    fn json(&mut self, reader: &mut Reader<'_>, first: Event<'_>) -> Result<bool, Fault> {
-        let mut has_media = false;
-        let mut key: Option<Raw<'_>> = None;
+    fn json(&mut self, text: &str, reader: &mut Reader<'_>, first: Event<'_>) -> Result<bool, Fault> {
         let outside = match first {
             Event::ObjectStart | Event::ArrayStart => reader.depth() - 1,
             _ => reader.depth(),
         };
+        let mut has_media = false;
+        let mut numbered = false;
+        let mut key: Option<Raw<'_>> = None;
+        let mut from = reader.span().start;
         let mut event = first;
         loop {
             match event {
                 Event::Key(raw) => {
-                    self.estimator.key(&raw);
+                    numbered |= raw.has_numbered_escapes();
                     key = Some(raw);
                 }
-                Event::String(raw) => match inline_media(key.as_ref(), &raw) {
-                    Some(tokens) => {
-                        has_media = true;
+                Event::String(raw) => {
+                    if let Some(tokens) = media_in(key.as_ref(), &raw) {
+                        let span = reader.span();
+                        self.estimator.written(text.get(from..span.start).unwrap_or_default(), numbered);
                         self.estimator.add(tokens);
+                        has_media = true;
+                        from = span.end;
+                    } else {
+                        numbered |= raw.has_numbered_escapes();
                     }
-                    None => self.estimator.string(&raw),
-                },
-                Event::Number(number) => self.estimator.number(number),
-                Event::Bool(_) | Event::Null => self.estimator.word(),
-                Event::ObjectStart | Event::ArrayStart => self.estimator.open(),
-                Event::ObjectEnd | Event::ArrayEnd => self.estimator.close(),
+                }
+                _ => {}
             }
             if reader.depth() == outside && !matches!(event, Event::Key(_)) {
-                return Ok(has_media);
+                break;
             }
             match reader.pull()? {
                 Some(next) => event = next,
-                None => return Ok(has_media),
+                None => break,
             }
         }
+        self.estimator.written(text.get(from..reader.span().end).unwrap_or_default(), numbered);
+        Ok(has_media)
     }
 }

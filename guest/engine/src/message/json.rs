@@ -327,25 +327,24 @@ impl<'a> Reader<'a> {
         let bytes = self.text.as_bytes();
         self.start = self.at;
         let mut at = self.at + 1;
-        let mut escaped = false;
+        let mut escapes = Escapes::None;
         loop {
             at = next_special(bytes, at);
             let problem = match bytes.get(at) {
                 Some(b'"') => break,
-                Some(b'\\') => {
-                    escaped = true;
-                    match bytes.get(at + 1) {
-                        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
-                            at += 2;
-                            continue;
-                        }
-                        Some(b'u') if hex4(bytes, at + 2).is_some() => {
-                            at += 6;
-                            continue;
-                        }
-                        _ => Problem::BadEscape,
+                Some(b'\\') => match bytes.get(at + 1) {
+                    Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
+                        escapes = escapes.max(Escapes::Short);
+                        at += 2;
+                        continue;
                     }
-                }
+                    Some(b'u') if hex4(bytes, at + 2).is_some() => {
+                        escapes = Escapes::Numbered;
+                        at += 6;
+                        continue;
+                    }
+                    _ => Problem::BadEscape,
+                },
                 Some(_) => Problem::ControlCharacter,
                 None => Problem::OpenString,
             };
@@ -354,7 +353,7 @@ impl<'a> Reader<'a> {
         }
         self.at = at + 1;
         self.end = self.at;
-        Ok(Raw { text: self.text.get(self.start + 1..at).unwrap_or_default(), escaped })
+        Ok(Raw { text: self.text.get(self.start + 1..at).unwrap_or_default(), escapes })
     }
 }
 
@@ -362,7 +361,17 @@ impl<'a> Reader<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Raw<'a> {
     text: &'a str,
-    escaped: bool,
+    escapes: Escapes,
+}
+
+/// Which escapes there are in a string.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Escapes {
+    None,
+    /// A backslash and a letter or a mark.
+    Short,
+    /// `\u0000` too.
+    Numbered,
 }
 
 impl<'a> Raw<'a> {
@@ -373,12 +382,17 @@ impl<'a> Raw<'a> {
 
     /// Whether there is an escape in it.
     pub fn has_escapes(&self) -> bool {
-        self.escaped
+        self.escapes > Escapes::None
+    }
+
+    /// Whether there is an escape of the form `\u0000` in it.
+    pub(super) fn has_numbered_escapes(&self) -> bool {
+        self.escapes == Escapes::Numbered
     }
 
     /// What it says, with U+FFFD for each lone surrogate.
     pub fn unescape(&self) -> Cow<'a, str> {
-        if !self.escaped {
+        if !self.has_escapes() {
             return Cow::Borrowed(self.text);
         }
         Cow::Owned(self.chars().map(|char| char.unwrap_or(char::REPLACEMENT_CHARACTER)).collect())
@@ -386,7 +400,7 @@ impl<'a> Raw<'a> {
 
     /// What it says; none if there is a lone surrogate in it, which no text can hold.
     pub fn unescape_exact(&self) -> Option<Cow<'a, str>> {
-        if !self.escaped {
+        if !self.has_escapes() {
             return Some(Cow::Borrowed(self.text));
         }
         self.chars().collect::<Result<String, LoneSurrogate>>().ok().map(Cow::Owned)
@@ -394,7 +408,7 @@ impl<'a> Raw<'a> {
 
     /// Whether it says exactly this.
     pub fn is(&self, name: &str) -> bool {
-        if !self.escaped {
+        if !self.has_escapes() {
             return self.text == name;
         }
         let mut name = name.chars();
