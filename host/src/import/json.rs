@@ -151,32 +151,41 @@ pub(crate) struct Extent {
     depth: u64,
     in_string: bool,
     escaped: bool,
-    started: bool,
     scalar: bool,
 }
 
 impl Extent {
     /// How many of these bytes belong to the value, and whether it ended with them.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> (usize, Option<End>) {
-        for (at, &byte) in bytes.iter().enumerate() {
+        let mut at = 0;
+        while let Some(&byte) = bytes.get(at) {
             if self.in_string {
-                match byte {
-                    0..=0x1f => return (at, Some(End::Damage)),
-                    _ if self.escaped => self.escaped = false,
-                    b'\\' => self.escaped = true,
-                    b'"' => {
+                if self.escaped && byte >= 0x20 {
+                    self.escaped = false;
+                    at += 1;
+                    continue;
+                }
+                // Most of any transcript is inside strings: their plain characters are passed in a tight loop.
+                let plain =
+                    bytes[at..].iter().take_while(|&&byte| byte != b'"' && byte != b'\\' && byte >= 0x20).count();
+                at += plain;
+                match bytes.get(at) {
+                    None => break,
+                    Some(b'\\') => self.escaped = true,
+                    Some(b'"') => {
                         self.in_string = false;
                         if self.depth == 0 {
                             return (at + 1, Some(End::Value));
                         }
                     }
-                    _ => {}
+                    Some(_) => return (at, Some(End::Damage)),
                 }
+                at += 1;
                 continue;
             }
             match byte {
                 0 => return (at, Some(End::Damage)),
-                b'"' | b'[' | b'{' if self.scalar => return (at, Some(End::Value)),
+                b'"' | b'[' | b'{' if self.scalar && self.depth == 0 => return (at, Some(End::Value)),
                 b'"' => self.in_string = true,
                 b'[' | b'{' => self.depth += 1,
                 b']' | b'}' if self.depth == 0 => return (at, Some(End::Value)),
@@ -190,7 +199,7 @@ impl Extent {
                 _ if self.depth == 0 => self.scalar = true,
                 _ => {}
             }
-            self.started = true;
+            at += 1;
         }
         (bytes.len(), None)
     }

@@ -69,7 +69,7 @@ impl Session {
         if let Some(parent) = &record.parent_id
             && !self.ids.contains(parent)
         {
-            return Outcome::NoParent;
+            return Outcome::Refused(format!("its parent {parent:?} is not there"));
         }
         self.ids.insert(record.id.clone());
         self.leaf = None;
@@ -94,7 +94,14 @@ impl Sink for Memory {
     async fn store(&mut self, session: &str, batch: &[Record], now: i64) -> Result<Vec<Outcome>, Stop> {
         let ids_only = self.ids_only;
         let session = self.sessions.entry(session.to_owned()).or_default();
-        Ok(batch.iter().map(|record| session.import(record, now, ids_only)).collect())
+        let mut outcomes = Vec::with_capacity(batch.len());
+        for record in batch {
+            outcomes.push(session.import(record, now, ids_only));
+            if matches!(outcomes.last(), Some(Outcome::Refused(_))) {
+                break;
+            }
+        }
+        Ok(outcomes)
     }
 
     async fn choose_leaf(&mut self, session: &str, id: &str) -> Result<(), Stop> {

@@ -64,8 +64,6 @@ pub enum Outcome {
     Imported,
     /// A message of its id was there already.
     Present,
-    /// Its parent is not there.
-    NoParent,
     /// It is not accepted, and why.
     Refused(String),
 }
@@ -85,8 +83,9 @@ pub trait Sink: Send {
     /// Whether a session has no messages.
     fn is_empty(&mut self, session: &str) -> impl Future<Output = Result<bool, Stop>> + Send;
 
-    /// Stores messages of one session, parents before children, each with its time or else with `now`. Answers what
-    /// became of each, in order; one that is refused does not hinder those behind it.
+    /// Stores messages of one session, parents before children, each with its time or else with `now`. Ends at the
+    /// first that is not accepted: answers what became of each up to that one and of it, or of some of them, but of one
+    /// at least; the others come again.
     fn store(
         &mut self,
         session: &str,
@@ -220,7 +219,10 @@ async fn store_batch<S: Sink>(
 ) -> Result<(), Stop> {
     while !batch.is_empty() {
         let outcomes = sink.store(name, &batch, now).await?;
-        let mut again = Vec::new();
+        if outcomes.is_empty() {
+            return Err(Stop("the store did not say what became of a message".to_owned()));
+        }
+        let rest = batch.split_off(outcomes.len().min(batch.len()));
         for (record, outcome) in batch.into_iter().zip(outcomes) {
             let report = &mut plan.outline.sessions[record.session].report;
             match outcome {
@@ -230,20 +232,12 @@ async fn store_batch<S: Sink>(
                 }
                 Outcome::Present => report.skipped += 1,
                 Outcome::Refused(why) => plan.refused(record.node, &why),
-                Outcome::NoParent => again.push(record),
             }
         }
-        // The first of them has a parent that is stored or gone, so every round leaves one less, or moves it up.
-        if let Some(first) = again.first()
-            && plan.parent_id(first.node) == first.parent_id
-        {
-            let gone = again.remove(0);
-            plan.refused(gone.node, "its parent is no longer in the store");
-        }
-        for record in &mut again {
+        batch = rest;
+        for record in &mut batch {
             record.parent_id = plan.parent_id(record.node);
         }
-        batch = again;
     }
     Ok(())
 }
@@ -271,14 +265,15 @@ mod tests {
             let mut outcomes = Vec::new();
             for record in batch {
                 if self.left == 0 {
-                    return Err(Stop("the disk is full".to_owned()));
+                    let full = Stop("the disk is full".to_owned());
+                    return if outcomes.is_empty() { Err(full) } else { Ok(outcomes) };
                 }
                 self.left -= 1;
-                outcomes.push(if self.refused.contains(&record.id.as_str()) {
-                    Outcome::Refused("not liked".to_owned())
-                } else {
-                    self.store.store(session, std::slice::from_ref(record), now).await?.remove(0)
-                });
+                if self.refused.contains(&record.id.as_str()) {
+                    outcomes.push(Outcome::Refused("not liked".to_owned()));
+                    break;
+                }
+                outcomes.extend(self.store.store(session, std::slice::from_ref(record), now).await?);
             }
             Ok(outcomes)
         }
@@ -330,6 +325,7 @@ mod tests {
         let mut sink = Moody { store: Memory::default(), refused: vec![], left: 2 };
         let first = import(&text, &mut sink, None);
         assert_eq!(first.stopped.as_deref(), Some("the disk is full"));
+        assert_eq!(first.imported(), 2);
         sink.left = usize::MAX;
         let second = import(&text, &mut sink, None);
         assert_eq!((second.imported(), second.skipped(), second.stopped), (2, 2, None));

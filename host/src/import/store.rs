@@ -4,7 +4,7 @@ use super::{
     plan::Record,
     run::{Outcome, Sink, Stop},
 };
-use crate::{Error, ErrorKind, Tenant};
+use crate::{Error, ErrorKind, ImportItem, Session, Tenant};
 
 impl Sink for Tenant {
     async fn is_empty(&mut self, session: &str) -> Result<bool, Stop> {
@@ -12,34 +12,35 @@ impl Sink for Tenant {
         leaf.map(|leaf| leaf.is_none()).map_err(stop)
     }
 
-    /// One transaction, and one sync of the disk, for each message. The contract has no call that stores many messages
-    /// with times of their own; when it has one, this is the only place that changes.
+    /// One transaction for the batch. Where the store does not take it, because of one message in it, halves of it are
+    /// tried until that one is found.
     async fn store(&mut self, session: &str, batch: &[Record], now: i64) -> Result<Vec<Outcome>, Stop> {
         let session = self.session(session);
         let mut outcomes = Vec::with_capacity(batch.len());
-        for record in batch {
-            let import = || {
-                let created_at = record.created_at.unwrap_or(now);
-                session.import_message(record.message.as_str(), record.parent_id.as_deref(), created_at)
-            };
-            let mut answer = import().await;
-            // Its outcome is not known then; the id tells whether it was stored.
-            if answer.as_ref().is_err_and(|error| matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::Crashed)) {
-                answer = import().await;
+        // The end of a stretch that is known not to be taken as a whole.
+        let mut bad_end = None;
+        let mut end = batch.len();
+        while outcomes.len() < batch.len() {
+            let start = outcomes.len();
+            match import(&session, &batch[start..end], now).await {
+                Ok(inserted) => {
+                    outcomes
+                        .extend(inserted.into_iter().map(|it| if it { Outcome::Imported } else { Outcome::Present }));
+                    bad_end = bad_end.filter(|&bad_end| end < bad_end);
+                    end = bad_end.map_or(batch.len(), |bad_end| middle(end, bad_end));
+                }
+                Err(error) if end - start > 1 && is_about_a_message(&error) => {
+                    bad_end = Some(end);
+                    end = middle(start, end);
+                }
+                Err(error) if is_about_a_message(&error) => {
+                    outcomes.push(Outcome::Refused(error.message().to_owned()));
+                    return Ok(outcomes);
+                }
+                Err(error) if outcomes.is_empty() => return Err(stop(error)),
+                // What was stored until here counts; the next call meets the same error.
+                Err(_) => return Ok(outcomes),
             }
-            outcomes.push(match answer {
-                Ok(true) => Outcome::Imported,
-                Ok(false) => Outcome::Present,
-                Err(error) => match error.kind() {
-                    ErrorKind::UnknownParent => Outcome::NoParent,
-                    // What kills the sandbox twice costs itself and no other message.
-                    ErrorKind::InvalidMessage
-                    | ErrorKind::InvalidArgument
-                    | ErrorKind::OverLimit
-                    | ErrorKind::Crashed => Outcome::Refused(error.message().to_owned()),
-                    _ => return Err(stop(error)),
-                },
-            });
         }
         Ok(outcomes)
     }
@@ -47,6 +48,34 @@ impl Sink for Tenant {
     async fn choose_leaf(&mut self, session: &str, id: &str) -> Result<(), Stop> {
         self.session(session).set_leaf(Some(id)).await.map(drop).map_err(stop)
     }
+}
+
+/// The end of the first half of a stretch, which has one message at least.
+fn middle(start: usize, end: usize) -> usize {
+    (start + (end - start) / 2).max(start + 1)
+}
+
+async fn import(session: &Session, batch: &[Record], now: i64) -> Result<Vec<bool>, Error> {
+    let item = |record: &Record| ImportItem {
+        message: record.message.clone(),
+        parent_id: record.parent_id.clone(),
+        created_at: record.created_at.unwrap_or(now),
+    };
+    session.import_messages(batch.iter().map(item).collect()).await
+}
+
+/// Whether a message of the batch may be the reason. One that kills the sandbox by itself, or takes longer than any
+/// call may, is one too; whether it was stored all the same its id tells at the next attempt.
+fn is_about_a_message(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::InvalidMessage
+            | ErrorKind::InvalidArgument
+            | ErrorKind::UnknownParent
+            | ErrorKind::OverLimit
+            | ErrorKind::TimedOut
+            | ErrorKind::Crashed
+    )
 }
 
 fn stop(error: Error) -> Stop {
