@@ -18,6 +18,9 @@ static COMPONENT: &[u8] = include_bytes!(env!("TALKTREE_COMPONENT_FILE"));
 /// How often the clock ticks while calls run: time limits are kept to this.
 const TICK: Duration = Duration::from_millis(5);
 
+/// How much of its thread's stack a guest may use.
+pub(crate) const GUEST_STACK_BYTES: usize = 1 << 20;
+
 /// The engine, the compiled component with its imports linked, and what its calls need around them.
 pub(crate) struct Runtime {
     component: SessionsPre<Guest>,
@@ -45,6 +48,8 @@ impl Runtime {
     fn build(cache_dir: Option<&Path>) -> wasmtime::Result<Self> {
         let mut config = Config::new();
         config.epoch_interruption(true);
+        // SQLite's parser and the engine's JSON reader recurse; overflowing would cost the sandbox.
+        config.max_wasm_stack(GUEST_STACK_BYTES);
         // The component uses WASI 0.2 only: what concurrent calls would need per store is left out.
         config.concurrency_support(false);
         if let Some(directory) = cache_dir {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use wasmtime::component::ResourceTable;
-use wasmtime::{Store, StoreLimits, StoreLimitsBuilder, Trap};
+use wasmtime::{ResourceLimiter, Store, Trap};
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxView, WasiView};
 
 use crate::bindings::Sessions;
@@ -18,11 +18,36 @@ use crate::settings::Settings;
 /// The most random bytes that a guest may ask for at once. More traps.
 const MAX_RANDOM_BYTES: u64 = 1 << 20;
 
+/// The largest table of functions that a guest may have; the component's own has some thousands.
+const MAX_TABLE_ELEMENTS: usize = 100_000;
+
 /// The host's side of a sandbox.
 pub(crate) struct Guest {
     wasi: WasiCtx,
     table: ResourceTable,
-    limits: StoreLimits,
+    limits: Limits,
+}
+
+/// What a guest may have, and what it has by now.
+struct Limits {
+    /// Bytes of memory, in all.
+    memory_limit: usize,
+    memory: usize,
+}
+
+impl ResourceLimiter for Limits {
+    fn memory_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
+        let grown = self.memory.saturating_add(desired.saturating_sub(current));
+        let allowed = grown <= self.memory_limit;
+        if allowed {
+            self.memory = grown;
+        }
+        Ok(allowed)
+    }
+
+    fn table_growing(&mut self, _current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(desired <= MAX_TABLE_ELEMENTS)
+    }
 }
 
 impl WasiView for Guest {
@@ -69,7 +94,7 @@ impl Sandbox {
         wasi.preopened_dir(directory, "/data", permissions).map_err(|error| {
             Error::new(ErrorKind::Other, format!("the directory {} cannot be opened: {error}", directory.display()))
         })?;
-        let limits = StoreLimitsBuilder::new().memory_size(settings.memory_limit).build();
+        let limits = Limits { memory_limit: settings.memory_limit, memory: 0 };
         let guest = Guest { wasi: wasi.build(), table: ResourceTable::new(), limits };
         let mut store = Store::new(runtime.engine(), guest);
         store.limiter(|guest| &mut guest.limits);
@@ -78,7 +103,7 @@ impl Sandbox {
         let ticks = ticks(settings.call_timeout);
         store.set_epoch_deadline(ticks);
         let ticking = runtime.ticking();
-        let instance = runtime.instantiate(&mut store).map_err(|error| failure(&error, settings.memory_limit));
+        let instance = runtime.instantiate(&mut store).map_err(|error| unmade(&error, settings.memory_limit));
         drop(ticking);
         Ok(Self { store, instance: instance?, runtime: Arc::clone(runtime), ticks, broken: false })
     }
@@ -99,8 +124,13 @@ impl Sandbox {
                 self.broken = false;
                 Ok(answer?)
             }
-            Err(error) => Err(failure(&error, usize::MAX)),
+            Err(error) => Err(broken(&error)),
         }
+    }
+
+    /// Bytes of memory that it has: it grows with what is asked of it, and never shrinks.
+    pub(crate) fn memory(&self) -> usize {
+        self.store.data().limits.memory
     }
 
     /// It cannot be called any more.
@@ -115,29 +145,24 @@ impl Sandbox {
 }
 
 /// What a trap, or a failure of the runtime, means to the caller.
-fn failure(error: &wasmtime::Error, memory_limit: usize) -> Error {
+fn broken(error: &wasmtime::Error) -> Error {
     // The trap's own sentence, never what the guest was working on.
     tracing::debug!(error = format!("{error:#}"), "the sandbox broke down");
+    let unknown = "whether it was carried out is unknown: retry with the same message id";
     match error.downcast_ref::<Trap>() {
-        Some(Trap::Interrupt) => Error::new(
-            ErrorKind::TimedOut,
-            "the call took longer than its limit and was ended; whether it was carried out is unknown: retry with the \
-             same message id",
-        ),
-        Some(trap) => Error::new(
-            ErrorKind::Crashed,
-            format!(
-                "the sandbox broke down in this call ({trap}); whether it was carried out is unknown: retry with the \
-                 same message id"
-            ),
-        ),
-        None if memory_limit == usize::MAX => Error::new(
-            ErrorKind::Crashed,
-            format!("the sandbox broke down in this call ({error}); retry with the same message id"),
-        ),
-        None => Error::new(
-            ErrorKind::Crashed,
-            format!("no sandbox could be made within {memory_limit} bytes of memory ({error}); nothing was written"),
-        ),
+        Some(Trap::Interrupt) => {
+            Error::new(ErrorKind::TimedOut, format!("the call took longer than its limit and was ended; {unknown}"))
+        }
+        Some(trap) => {
+            Error::new(ErrorKind::Crashed, format!("the sandbox broke down in this call ({trap}); {unknown}"))
+        }
+        None => Error::new(ErrorKind::Crashed, format!("the sandbox broke down in this call ({error}); {unknown}")),
     }
+}
+
+/// What it means to the caller that there is no sandbox.
+fn unmade(error: &wasmtime::Error, memory_limit: usize) -> Error {
+    let sentence =
+        format!("no sandbox could be made within {memory_limit} bytes of memory ({error}); nothing was written");
+    Error::new(ErrorKind::Crashed, sentence)
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use crate::call::{Answer, Call, Job};
 use crate::error::{Error, ErrorKind};
-use crate::runtime::Runtime;
+use crate::runtime::{GUEST_STACK_BYTES, Runtime};
 use crate::settings::Settings;
 use crate::tenant_name::TenantName;
 use crate::worker::{EmptySandbox, Worker};
@@ -28,8 +28,8 @@ const LINGER: Duration = Duration::from_millis(200);
 /// How long dropping the last handle waits for what was accepted.
 const DROP_PATIENCE: Duration = Duration::from_secs(5);
 
-/// A thread's stack: wasmtime uses 512 KiB of it for the guest.
-const STACK_BYTES: usize = 2 << 20;
+/// A thread's stack: the guest's part, and as much again for the host and more.
+const STACK_BYTES: usize = 4 * GUEST_STACK_BYTES;
 
 /// All tenants below one root. The last handle to it ends it.
 pub(crate) struct Scheduler {
@@ -273,6 +273,10 @@ impl Shared {
             }
             if let Some(entry) = slot.queue.pop_front() {
                 slot.stage = Stage::Live;
+                if crowded {
+                    // From now on it can be asked to give up its thread, and others wait for one.
+                    state.make_room();
+                }
                 return Next::Serve(entry);
             }
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));

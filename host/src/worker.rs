@@ -14,6 +14,10 @@ use crate::scheduler::Shared;
 use crate::tenant_name::TenantName;
 use crate::types::{ConfigScope, ConfigurationChange, KeysSetting};
 
+/// A sandbox that has grown beyond this many bytes is replaced after the call: memory of a guest never shrinks, and one
+/// large message should not cost its size for as long as the tenant is used.
+const KEPT_MEMORY: usize = 64 << 20;
+
 /// One tenant, as long as a thread serves it.
 pub(crate) struct Worker<'a> {
     shared: &'a Shared,
@@ -61,6 +65,21 @@ impl<'a> Worker<'a> {
                                 same message id";
                 work.refuse(Error::new(ErrorKind::Crashed, sentence));
             }
+        }
+        self.shed_memory();
+    }
+
+    /// Replaces a sandbox that has grown large. The tenant stays locked.
+    fn shed_memory(&mut self) {
+        let Some(open) = self.open.take_if(|open| open.sandbox.memory() > KEPT_MEMORY) else { return };
+        let OpenTenant { sandbox, directory, keys_are_reserved } = open;
+        tracing::debug!(bytes = sandbox.memory(), "a sandbox that has grown large is replaced");
+        if let Err(error) = sandbox.close() {
+            tracing::warn!(%error, "the store was not closed cleanly; nothing is lost");
+        }
+        // Without a new one the next call tries again, from the beginning.
+        if let Ok(sandbox) = self.sandbox(&directory) {
+            self.open = Some(OpenTenant { sandbox, directory, keys_are_reserved });
         }
     }
 

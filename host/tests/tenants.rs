@@ -4,7 +4,7 @@
 mod common;
 
 use common::{files, kind, message};
-use talktree::{BranchPoint, ConfigurationChange, ErrorKind, NumberSetting, Talktree};
+use talktree::{BranchPoint, ConfigurationChange, ErrorKind, FactorSetting, Talktree};
 
 #[tokio::test]
 async fn reads_of_an_unknown_tenant_answer_as_of_an_empty_one_and_create_nothing() {
@@ -44,7 +44,7 @@ async fn a_first_write_that_fails_or_writes_nothing_leaves_no_directory() {
     assert_eq!(kind(session.append_message(message("m", "x")).expected_leaf("gone").await), ErrorKind::LeafMoved);
     assert_eq!(kind(session.import_message(message("m", "x"), Some("gone"), 1).await), ErrorKind::UnknownParent);
     assert_eq!(kind(session.set_leaf(Some("gone")).await), ErrorKind::UnknownMessage);
-    let change = ConfigurationChange { protect_head: NumberSetting::Value(u32::MAX), ..Default::default() };
+    let change = ConfigurationChange { token_factor: FactorSetting::Value(-1.0), ..Default::default() };
     assert_eq!(kind(session.configure(change).await), ErrorKind::InvalidArgument);
     assert_eq!(session.update_message(message("m", "x")).await.unwrap(), None);
     assert_eq!(session.delete_messages(["m"]).await.unwrap().deleted, 0);

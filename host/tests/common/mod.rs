@@ -11,17 +11,17 @@ use std::{
 use talktree::{ErrorKind, Result, Talktree};
 
 /// The JSON text of a user's message with one text.
-pub fn message(id: &str, text: &str) -> String {
+pub(crate) fn message(id: &str, text: &str) -> String {
     serde_json::json!({"id": id, "role": "user", "parts": [{"type": "text", "text": text}]}).to_string()
 }
 
 /// The kind of error that a call failed with.
-pub fn kind<T: Debug>(answer: Result<T>) -> ErrorKind {
+pub(crate) fn kind<T: Debug>(answer: Result<T>) -> ErrorKind {
     answer.expect_err("the call should have failed").kind()
 }
 
 /// Everything below a directory, as sorted paths relative to it.
-pub fn files(directory: &Path) -> Vec<String> {
+pub(crate) fn files(directory: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut waiting = vec![directory.to_owned()];
     while let Some(next) = waiting.pop() {
@@ -38,7 +38,7 @@ pub fn files(directory: &Path) -> Vec<String> {
 }
 
 /// Whether another owner can have the tenant within some seconds.
-pub async fn becomes_free(root: &Path, tenant: &str) -> bool {
+pub(crate) async fn becomes_free(root: &Path, tenant: &str) -> bool {
     let end = Instant::now() + Duration::from_secs(10);
     while Instant::now() < end {
         let other = Talktree::open(root).await.unwrap();
