@@ -138,6 +138,20 @@ fn escapes_count_as_what_they_stand_for() {
     let plain = of(r#"[{"type":"text","text":"naïve 日本 say 😀 now"}]"#);
     let escaped = of(r#"[{"type":"te\u0078t","t\u0065xt":"na\u00efve \u65e5\u672c say \ud83d\ude00 now"}]"#);
     assert_eq!(plain, escaped);
+    for (name, text) in CORPORA {
+        // As writers do it that keep to ASCII.
+        let numbered: String = serde_json::to_string(text)
+            .unwrap()
+            .encode_utf16()
+            .map(|unit| match u8::try_from(unit) {
+                Ok(byte) if byte.is_ascii() => char::from(byte).to_string(),
+                _ => format!("\\u{unit:04x}"),
+            })
+            .collect();
+        let plain = f64::from(of(&text_part(text)));
+        let numbered = f64::from(of(&format!(r#"[{{"type":"text","text":{numbered}}}]"#)));
+        assert!((numbered / plain - 1.0).abs() < 0.02, "{name}: {plain} {numbered}");
+    }
 }
 
 #[test]
