@@ -149,7 +149,11 @@ impl Tx<'_> {
                 let under_another = match (index, &options.parent) {
                     (0, Parent::Latest) => false,
                     (0, Parent::Root) => self.parent_of(key)?.is_some(),
-                    (0, Parent::Id(id)) => self.parent_of(key)? != self.find_message(&session, id)?,
+                    (0, Parent::Id(id)) => match self.find_message(&session, id)? {
+                        Some(wanted) => self.parent_of(key)? != Some(wanted),
+                        // A root has no parent; that is not the same as one that is not there.
+                        None => true,
+                    },
                     _ => self.parent_of(key)? != parent,
                 };
                 let conflict = under_another || !same_text(&stored, message.text(), &keys);

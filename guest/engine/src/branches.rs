@@ -34,7 +34,12 @@ impl<P: Place> Store<P> {
                 BranchPoint::Id(id) => (Some(tx.known_message(found.as_ref(), id)?), Some(id.clone())),
             };
             let mut page = Page { items: Vec::new(), cursor: None };
-            let Some(session) = found else { return Ok(page) };
+            let Some(session) = found else {
+                return match cursor {
+                    None => Ok(page),
+                    Some(_) => Err(stale("the session of that cursor has no messages")),
+                };
+            };
             let place = point.map_or(0, Key::number);
             let after = match cursor {
                 None => 0,

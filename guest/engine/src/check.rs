@@ -3,7 +3,7 @@
 use rusqlite::params;
 
 use crate::correction::Sum;
-use crate::error::Result;
+use crate::error::{Kind, Result};
 use crate::key::Key;
 use crate::place::Place;
 use crate::store::{Store, Tx};
@@ -16,12 +16,13 @@ impl<P: Place> Store<P> {
     /// Looks for damage in the file: reads all of it.
     pub fn check(&mut self) -> Result<CheckReport> {
         self.read(|tx| {
-            let mut problems = tx.damaged_pages()?;
-            // Rows of a damaged file need not make sense: what is wrong with its pages says enough.
-            if problems.is_empty() {
-                tx.wrong_sessions(&mut problems)?;
-                tx.wrong_sums(&mut problems)?;
-                tx.strays(&mut problems)?;
+            let mut problems = Vec::new();
+            if let Err(error) = tx.look_for_damage(&mut problems) {
+                // Damage that a look cannot get past is what was looked for.
+                if error.kind != Kind::Corrupt {
+                    return Err(error);
+                }
+                problems.push(error.message);
             }
             problems.truncate(MAX_PROBLEMS);
             Ok(CheckReport { sound: problems.is_empty(), problems })
@@ -30,10 +31,27 @@ impl<P: Place> Store<P> {
 }
 
 impl Tx<'_> {
-    fn damaged_pages(&self) -> Result<Vec<String>> {
+    fn look_for_damage(&self, problems: &mut Vec<String>) -> Result<()> {
+        self.damaged_pages(problems)?;
+        // Rows of a damaged file need not make sense: what is wrong with its pages says enough.
+        if problems.is_empty() {
+            self.wrong_sessions(problems)?;
+            self.wrong_sums(problems)?;
+            self.strays(problems)?;
+        }
+        Ok(())
+    }
+
+    fn damaged_pages(&self, problems: &mut Vec<String>) -> Result<()> {
         let mut statement = self.statement(&format!("PRAGMA integrity_check({MAX_PROBLEMS})"))?;
-        let lines = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()?;
-        Ok(lines.into_iter().filter(|line| line != "ok").collect())
+        let mut lines = statement.query([])?;
+        while let Some(line) = lines.next()? {
+            let line: String = line.get(0)?;
+            if line != "ok" {
+                problems.push(line);
+            }
+        }
+        Ok(())
     }
 
     /// Counters of sessions against their messages.

@@ -231,7 +231,7 @@ impl Tx<'_> {
         while let Some(stretch) = next {
             let chain = stretch.to.chain();
             let range = match entered.take() {
-                Some(at) if newest_first => (Key::start(chain), Key::new(chain, at.seq() - 1)),
+                Some(at) if newest_first => (Key::start(chain), Key::new(chain, at.seq().saturating_sub(1))),
                 Some(at) => (at, stretch.to),
                 None => (Key::start(chain), stretch.to),
             };

@@ -71,12 +71,17 @@ impl Tx<'_> {
     fn rows_by_seq(&self, session: &Session, after: u32, limit: usize) -> Result<Vec<NodeRow>> {
         let mut found = Vec::new();
         let mut runs = self.statement(
-            "SELECT seq, chain, lead(seq) OVER (ORDER BY seq) FROM run WHERE session = ?1 AND seq >=
+            "SELECT seq, chain FROM run WHERE session = ?1 AND seq >=
                coalesce((SELECT max(seq) FROM run WHERE session = ?1 AND seq <= ?2), 0) ORDER BY seq",
         )?;
-        let mut runs = runs.query(params![session.key, i64::from(after) + 1])?;
-        while let Some(run) = runs.next()? {
-            let (seq, chain, next): (u32, u32, Option<u32>) = (run.get(0)?, run.get(1)?, run.get(2)?);
+        let mut runs = runs.query_map(params![session.key, i64::from(after) + 1], |run| {
+            Ok((run.get::<_, u32>(0)?, run.get::<_, u32>(1)?))
+        })?;
+        let mut run = runs.next().transpose()?;
+        while let Some((seq, chain)) = run {
+            // A run ends where the next one begins.
+            run = runs.next().transpose()?;
+            let next = run.map(|(next, _)| next);
             let from = Key::new(chain, seq.saturating_sub(1).max(after));
             let to = next.map_or(Key::end(chain), |next| Key::new(chain, next - 1));
             let mut rows = self.statement(

@@ -1,7 +1,9 @@
 //! A store: its file, opened when it is first needed, and the transaction that every call is.
 
 use std::path::Path;
+use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{CachedStatement, Connection, OpenFlags};
 
 use crate::error::{Error, Kind, Result};
@@ -96,14 +98,14 @@ impl<P: Place> Store<P> {
     /// A call that only reads.
     pub(crate) fn read<T>(&mut self, work: impl FnOnce(&mut Tx<'_>) -> Result<T>) -> Result<T> {
         self.turn(false, |store| {
-            if !store.is_written()? {
-                // What was never written answers as something empty, and stays unwritten.
-                let connection = in_memory()?;
-                return run(&connection, &mut Memo::default(), &store.options, "BEGIN", work);
+            if store.is_written()? {
+                store.connect(false)?;
             }
-            store.connect(false)?;
-            let Some(connection) = &store.connection else { return Err(lost()) };
-            run(connection, &mut store.memo, &store.options, "BEGIN", work)
+            let Some(connection) = &store.connection else {
+                // What was never written answers as something empty, and stays unwritten.
+                return run(&in_memory()?, &mut Memo::default(), &store.options, Access::Read, work);
+            };
+            run(connection, &mut store.memo, &store.options, Access::Read, work)
         })
     }
 
@@ -117,14 +119,14 @@ impl<P: Place> Store<P> {
                 // A first write that fails, or changes nothing, must not leave a store behind: it is tried beforehand.
                 let connection = in_memory()?;
                 let before = connection.total_changes();
-                let answer = run(&connection, &mut Memo::default(), &store.options, "BEGIN", &mut work)?;
+                let answer = run(&connection, &mut Memo::default(), &store.options, Access::Read, &mut work)?;
                 if connection.total_changes() == before {
                     return Ok(answer);
                 }
             }
             store.connect(true)?;
             let Some(connection) = &store.connection else { return Err(lost()) };
-            run(connection, &mut store.memo, &store.options, "BEGIN IMMEDIATE", &mut work)
+            run(connection, &mut store.memo, &store.options, Access::Write, &mut work)
         })
     }
 
@@ -136,10 +138,10 @@ impl<P: Place> Store<P> {
         let answer = work(self);
         if answer.is_err() {
             self.memo = Memo::default();
-            // A failed disk may leave the connection in a state that only a new one mends.
-            if self.connection.as_ref().is_some_and(|connection| !connection.is_autocommit()) {
-                self.forget();
-            }
+        }
+        // A failed disk may leave the connection in a state that only a new one mends.
+        if self.connection.as_ref().is_some_and(|connection| !connection.is_autocommit()) {
+            self.forget();
         }
         if let Err(error) = self.place.end() {
             self.forget();
@@ -153,17 +155,18 @@ impl<P: Place> Store<P> {
         self.memo = Memo::default();
     }
 
+    /// Opens the file, unless it is open. For reading, one with nothing in it stays closed.
     fn connect(&mut self, write: bool) -> Result<()> {
         if self.connection.is_some() {
             return Ok(());
         }
         let database = self.place.database();
-        self.connection = Some(if self.place.read_only() {
+        self.connection = if self.place.read_only() {
             open_read_only(&database)?
         } else {
             self.place.sweep()?;
             open(&database, self.options.durability, write)?
-        });
+        };
         Ok(())
     }
 }
@@ -172,18 +175,31 @@ fn lost() -> Error {
     Error::new(Kind::Other, "the store is not open")
 }
 
+/// What a transaction is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Read,
+    Write,
+}
+
 /// Runs a transaction to its end.
 fn run<T>(
     connection: &Connection,
     memo: &mut Memo,
     options: &Options,
-    begin: &str,
+    access: Access,
     work: impl FnOnce(&mut Tx<'_>) -> Result<T>,
 ) -> Result<T> {
+    let begin = if access == Access::Write { "BEGIN IMMEDIATE" } else { "BEGIN" };
     connection.prepare_cached(begin)?.execute([])?;
-    let answer = work(&mut Tx { connection, memo, options })
-        .and_then(|answer| connection.prepare_cached("COMMIT")?.execute([]).map(|_| answer).map_err(Error::from));
-    if answer.is_err() && !connection.is_autocommit() {
+    let answer = work(&mut Tx { connection, memo, options }).and_then(|answer| {
+        match connection.prepare_cached("COMMIT")?.execute([]) {
+            // SQLite may refuse to end a reading that has met damage; what was read stands.
+            Err(error) if access == Access::Write => Err(error.into()),
+            _ => Ok(answer),
+        }
+    });
+    if !connection.is_autocommit() {
         // Its own failure is no news: the connection is then thrown away.
         let _ = connection.execute_batch("ROLLBACK");
     }
@@ -203,39 +219,67 @@ fn flags() -> OpenFlags {
     OpenFlags::SQLITE_OPEN_NO_MUTEX
 }
 
-fn open(database: &Path, durability: Durability, write: bool) -> Result<Connection> {
+/// None: there is nothing in the file, and nothing is to be written.
+fn open(database: &Path, durability: Durability, write: bool) -> Result<Option<Connection>> {
     let mut flags = flags() | OpenFlags::SQLITE_OPEN_READ_WRITE;
     flags.set(OpenFlags::SQLITE_OPEN_CREATE, write);
     let connection = Connection::open_with_flags(database, flags)?;
-    // First of all: the log's index can then be on the heap, where no shared memory is to be had.
-    connection.query_row("PRAGMA locking_mode=EXCLUSIVE", [], |_| Ok(()))?;
-    schema::harden(&connection)?;
-    let found = schema::identify(&connection)?;
-    if found == Found::Empty {
-        schema::shape(&connection)?;
+    match look(&connection) {
+        Ok(Found::Empty) if write => {
+            schema::shape(&connection)?;
+            schema::use_log(&connection, durability)?;
+            schema::create(&connection)?;
+        }
+        Ok(Found::Store) => schema::use_log(&connection, durability)?,
+        other => {
+            leave(connection);
+            return other.map(|_| None);
+        }
     }
-    schema::use_log(&connection, durability)?;
-    if found == Found::Empty {
-        schema::create(&connection)?;
-    }
-    Ok(connection)
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
+    Ok(Some(connection))
 }
 
-/// Without a log the file is read as it is; with one, its index is rebuilt on the heap.
-fn open_read_only(database: &Path) -> Result<Connection> {
+/// Finds out what a file is, and changes nothing.
+fn look(connection: &Connection) -> Result<Found> {
+    // The log of another program's file stays as it is too when the connection is closed.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    // Whose turn it is has been settled before: who has the file open now keeps it.
+    connection.busy_timeout(Duration::ZERO)?;
+    // Before anything is read: the log's index can then be on the heap, where no shared memory is to be had.
+    connection.query_row("PRAGMA locking_mode=EXCLUSIVE", [], |_| Ok(()))?;
+    schema::harden(connection)?;
+    schema::identify(connection)
+}
+
+/// Lets go of a file that is not ours. To look at it SQLite may have made a log, which it takes away again on closing;
+/// a log that says anything stays.
+fn leave(connection: Connection) {
+    let frames = connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| row.get::<_, i64>(1));
+    if frames == Ok(0) {
+        // If this fails an empty file stays behind.
+        let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
+    }
+}
+
+/// Opens a file that cannot be written, or should not be. None: there is nothing in it.
+fn open_read_only(database: &Path) -> Result<Option<Connection>> {
     let flags = flags() | OpenFlags::SQLITE_OPEN_READ_ONLY;
-    let attempt = |connection: Connection| -> Result<Connection> {
-        connection.query_row("PRAGMA locking_mode=EXCLUSIVE", [], |_| Ok(()))?;
-        schema::harden(&connection)?;
-        match schema::identify(&connection)? {
-            Found::Store => Ok(connection),
-            Found::Empty => Err(Error::new(Kind::NotAStore, "the file is an empty database; it was left alone")),
-        }
+    let attempt = |connection: Connection| -> Result<Option<Connection>> {
+        Ok((look(&connection)? == Found::Store).then_some(connection))
     };
     let plain = Connection::open_with_flags(database, flags).map_err(Error::from).and_then(attempt);
     match plain {
+        // The operating system's locks need a file that can be written, and SQLite wants a log.
         Err(error) if error.kind == Kind::Other => {
-            let uri = format!("file:{}?immutable=1", escape_for_uri(&database.to_string_lossy()));
+            let mut log = database.as_os_str().to_owned();
+            log.push("-wal");
+            let parameter = match std::fs::metadata(log) {
+                Ok(log) if log.len() > 0 && cfg!(unix) => "vfs=unix-none",
+                Ok(log) if log.len() > 0 => return Err(error),
+                _ => "immutable=1",
+            };
+            let uri = format!("file:{}?{parameter}", escape_for_uri(&database.to_string_lossy()));
             attempt(Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)?)
         }
         other => other,
