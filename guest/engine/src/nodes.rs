@@ -83,7 +83,7 @@ impl Tx<'_> {
             run = runs.next().transpose()?;
             let next = run.map(|(next, _)| next);
             let from = Key::new(chain, seq.saturating_sub(1).max(after));
-            let to = next.map_or(Key::end(chain), |next| Key::new(chain, next - 1));
+            let to = next.map_or(Key::end(chain), |next| Key::new(chain, next.saturating_sub(1)));
             let mut rows = self.statement(
                 "SELECT key, id, role, coalesce(preview, body) , preview IS NULL FROM message
                  WHERE key > ?1 AND key <= ?2 ORDER BY key LIMIT ?3",

@@ -1,0 +1,14 @@
+//! The engine from outside: what it does to files, what its calls cost, how deep a tree may be.
+//!
+//! What its calls answer is compared with a plain model elsewhere, in the tests of the whole project.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod busy;
+mod common;
+mod cost;
+mod damage;
+mod depth;
+mod files;
+mod full;
+mod read_only;
+mod sums;
