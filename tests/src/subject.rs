@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use talktree_engine::{
     AppendOptions, AppendResult, BranchPoint, ChainResult, CheckReport, ConfigScope, Configuration,
     ConfigurationChange, DeleteMode, DeleteResult, Directory, Durability, FILE_NAME, HistoryView, ImportItem, Kind,
-    MediaMode, Message, Node, Options, Page, Parent, ReadOptions, RecentHistory, RecentOptions, RowStats, Source,
-    Store, UpsertResult,
+    MediaMode, MediaRange, Message, Node, Options, Page, Parent, ReadOptions, RecentHistory, RecentOptions, RowStats,
+    Source, Store, StoreStats, UpsertResult,
 };
 use tempfile::TempDir;
 
@@ -64,6 +64,15 @@ pub trait Subject {
     ) -> Answer<Page<Message>>;
     fn list_messages(&mut self, session: &str, cursor: Option<&str>, limit: Option<u32>) -> Answer<Page<Node>>;
     fn configure(&mut self, scope: &ConfigScope, change: &ConfigurationChange) -> Answer<Configuration>;
+    fn get_media(
+        &mut self,
+        session: &str,
+        id: &str,
+        index: u32,
+        offset: u64,
+        length: Option<u64>,
+    ) -> Answer<MediaRange>;
+    fn stats(&mut self) -> Answer<StoreStats>;
     fn check(&mut self) -> Answer<CheckReport>;
     /// Stops the store, and opens it again.
     fn restart(&mut self, stop: Stop);
@@ -141,6 +150,8 @@ impl Subject for Native {
         get_branches(session: &str, point: &BranchPoint, cursor: Option<&str>, limit: Option<u32>) -> Page<Message>;
         list_messages(session: &str, cursor: Option<&str>, limit: Option<u32>) -> Page<Node>;
         configure(scope: &ConfigScope, change: &ConfigurationChange) -> Configuration;
+        get_media(session: &str, id: &str, index: u32, offset: u64, length: Option<u64>) -> MediaRange;
+        stats() -> StoreStats;
         check() -> CheckReport;
     }
 

@@ -8,13 +8,15 @@ mod text;
 mod units;
 mod write;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use talktree_engine::message::{self, Incoming};
-use talktree_engine::{AutoCompact, ConfigScope, Configuration, ConfigurationChange, Kind, Message, Setting};
+use talktree_engine::{
+    AutoCompact, ConfigScope, Configuration, ConfigurationChange, Kind, MediaMode, Message, Setting,
+};
 
 pub use read::{Cursor, RowCursor};
-pub use text::{Metadata, Part, Text};
+pub use text::{Media, Metadata, Part, Payload, Text};
 
 /// What a call of the model answers.
 pub type Answer<T> = Result<T, Kind>;
@@ -77,17 +79,21 @@ impl Session {
         self.messages.iter().filter(|record| record.parent == parent).collect()
     }
 
-    fn as_read(&self, record: &Record) -> Message {
+    fn as_read(&self, record: &Record, mode: MediaMode) -> Message {
+        let (json, media) = match mode {
+            MediaMode::Inline => (record.json.clone(), Vec::new()),
+            MediaMode::Reference => record.text.by_reference(),
+        };
         Message {
             id: record.text.id.clone(),
             role: record.text.role.clone(),
             parent_id: self.id_of(record.parent),
             seq: record.seq,
             created_at: record.created_at,
-            bytes: record.json.len() as u64,
+            bytes: json.len() as u64,
             token_estimate: record.token_estimate,
-            json: record.json.clone(),
-            media: Vec::new(),
+            json,
+            media,
         }
     }
 }
@@ -140,6 +146,24 @@ impl Model {
         Some(self.sessions.get(session)?.find(id)?.text.clone())
     }
 
+    /// Messages and sessions, bytes of messages without payloads, bytes of distinct payloads, and the sizes of the
+    /// largest messages above 64 KiB.
+    pub fn stats(&self) -> (u64, u64, u64, u64, Vec<u64>) {
+        let records = || self.sessions.values().flat_map(|session| &session.messages);
+        let payloads: HashSet<Payload> = records().flat_map(|record| record.text.payloads()).collect();
+        let mut largest: Vec<u64> = records().map(|record| record.json.len() as u64).collect();
+        largest.retain(|&bytes| bytes > 65_536);
+        largest.sort_unstable_by(|a, b| b.cmp(a));
+        largest.truncate(10);
+        (
+            records().count() as u64,
+            self.sessions.len() as u64,
+            records().map(|record| record.json.len() as u64 - record.text.outside()).sum(),
+            payloads.iter().map(|payload| payload.bytes().len() as u64).sum(),
+            largest,
+        )
+    }
+
     /// Takes note of when the store says that it wrote a message; from then on it has to say the same.
     pub fn learn_time(&mut self, session: &str, seq: u32, created_at: i64) {
         let messages = self.sessions.get_mut(session).map(|session| &mut session.messages);
@@ -155,6 +179,9 @@ impl Model {
             valid_session(id)?;
         }
         valid_change(change)?;
+        if *change == ConfigurationChange::default() {
+            return Ok(self.configuration(scope));
+        }
         let settings = match scope {
             ConfigScope::Store => &mut self.defaults,
             ConfigScope::Session(id) => &mut self.sessions.entry(id.clone()).or_default().settings,

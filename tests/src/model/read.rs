@@ -36,15 +36,25 @@ pub type RowCursor<T> = (Vec<T>, Option<Cursor>);
 
 impl Model {
     /// A message by its id.
-    pub fn get_message(&self, session: &str, id: &str) -> Answer<Option<Message>> {
+    pub fn get_message(&self, session: &str, id: &str, media: MediaMode) -> Answer<Option<Message>> {
         let Some(session) = self.session(session)? else { return Ok(None) };
-        Ok(session.find(id).map(|record| session.as_read(record)))
+        Ok(session.find(id).map(|record| session.as_read(record, media)))
     }
 
     /// The present leaf.
-    pub fn get_latest_leaf(&self, session: &str) -> Answer<Option<Message>> {
+    pub fn get_latest_leaf(&self, session: &str, media: MediaMode) -> Answer<Option<Message>> {
         let Some(session) = self.session(session)? else { return Ok(None) };
-        Ok(session.present_leaf().map(|record| session.as_read(record)))
+        Ok(session.present_leaf().map(|record| session.as_read(record, media)))
+    }
+
+    /// The bytes of a payload of a message.
+    pub fn get_media(&self, session: &str, id: &str, index: u32, offset: u64, length: Option<u64>) -> Answer<Vec<u8>> {
+        let found = self.session(session)?.and_then(|session| session.find(id)).ok_or(Kind::UnknownMessage)?;
+        let payload = found.text.payloads().get(index as usize).copied().ok_or(Kind::InvalidArgument)?;
+        let bytes = payload.bytes();
+        let rest = bytes.get(offset as usize..).ok_or(Kind::InvalidArgument)?;
+        let length = length.unwrap_or(u64::MAX).min(rest.len() as u64);
+        Ok(rest[..length as usize].to_vec())
     }
 
     /// A page of a path.
@@ -67,11 +77,12 @@ impl Model {
         let mut bytes = 0;
         for number in walk.path.iter().skip(walk.given).take(limit) {
             let Some(record) = found.record(*number) else { return Err(Kind::StaleCursor) };
-            bytes += record.json.len() as u64;
+            let message = found.as_read(record, walk.media);
+            bytes += message.bytes;
             if !messages.is_empty() && bytes > budget {
                 break;
             }
-            messages.push(found.as_read(record));
+            messages.push(message);
         }
         walk.given += messages.len();
         let more = walk.given < walk.path.len();
@@ -85,7 +96,7 @@ impl Model {
         if view.newest_first {
             path.reverse();
         }
-        Ok(path.into_iter().map(|record| found.as_read(record)).collect())
+        Ok(path.into_iter().map(|record| found.as_read(record, view.media)).collect())
     }
 
     /// The newest part of a path.
@@ -95,12 +106,13 @@ impl Model {
             return self.no_path::<Message>(options.leaf_id.as_deref()).map(|_| nothing);
         };
         let path = found.path(options.leaf_id.as_deref())?;
-        let bytes = |records: &[&Record]| records.iter().map(|record| record.json.len() as u64).sum::<u64>();
+        let read = |record: &&Record| found.as_read(record, options.media);
+        let bytes = |records: &[&Record]| records.iter().map(|record| read(record).bytes).sum::<u64>();
         let cuts = cuts(&path);
         let fits = |&&kept: &&usize| bytes(&path[path.len() - kept..]) <= options.max_bytes;
         let Some(&kept) = cuts.iter().rfind(fits).or(cuts.first()) else { return Ok(nothing) };
         Ok(RecentHistory {
-            messages: path[path.len() - kept..].iter().map(|record| found.as_read(record)).collect(),
+            messages: path[path.len() - kept..].iter().map(read).collect(),
             truncated: kept < path.len(),
             total_content_bytes: bytes(&path),
         })
@@ -169,7 +181,7 @@ impl Model {
         let more = children.len() > limit;
         children.truncate(limit);
         let last = children.last().map_or(0, |child| child.seq);
-        let messages = children.into_iter().map(|child| found.as_read(child)).collect();
+        let messages = children.into_iter().map(|child| found.as_read(child, MediaMode::Inline)).collect();
         Ok((messages, more.then(|| Cursor::Branches(session.to_owned(), parent, last))))
     }
 

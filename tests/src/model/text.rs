@@ -1,6 +1,9 @@
 //! Messages as the tests make them: what they say in fields, and the JSON text that comes of it.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
+use talktree_engine::MediaReference;
 
 /// A message that is valid, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +35,39 @@ pub enum Part {
     Waiting(String),
     /// The same with its output: result of a call that is open earlier on the path, else call and result in one.
     Answered(String),
+    /// A payload inside the message.
+    Media(Media),
+    /// A part that is like one with a payload, the payload left blank.
+    Blank(Media),
+}
+
+/// A payload and where it stands in its part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Media {
+    /// Which bytes.
+    pub payload: Payload,
+    /// In a `data:` URL with this media type and parameter, or else as bare base64 some levels down.
+    pub as_url: bool,
+}
+
+/// Bytes that tests store: few, so that messages share them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Payload {
+    /// Short ones, each number others.
+    Short(u8),
+    /// Of several hundred kilobytes.
+    Long,
+}
+
+impl Payload {
+    /// The bytes.
+    pub fn bytes(self) -> Vec<u8> {
+        let (length, step) = match self {
+            Self::Short(number) => (800 + usize::from(number), 7 + usize::from(number)),
+            Self::Long => (401_000, 3),
+        };
+        (0..length).map(|index| (index * step / 5) as u8).collect()
+    }
 }
 
 /// The `metadata` of a message.
@@ -63,6 +99,55 @@ impl Text {
     /// The text as it is stored: no white space outside strings.
     pub fn compact(&self) -> String {
         self.written("")
+    }
+
+    /// The text as it is read by reference, and what is left out of it.
+    pub fn by_reference(&self) -> (String, Vec<MediaReference>) {
+        let mut references = Vec::new();
+        for (part, at) in self.parts.iter().zip(0..) {
+            if let Part::Media(media) = part {
+                let bytes = media.payload.bytes();
+                references.push(MediaReference {
+                    index: references.len() as u32,
+                    pointer: format!("/parts/{at}/{}", media.place()),
+                    hash: blake3::hash(&bytes).to_hex().to_string(),
+                    media_type: MEDIA_TYPE.to_owned(),
+                    bytes: bytes.len() as u64,
+                });
+            }
+        }
+        (self.blanked().compact(), references)
+    }
+
+    /// The message with all its payloads left blank.
+    pub fn blanked(&self) -> Self {
+        let blank = |part: &Part| match part {
+            Part::Media(media) => Part::Blank(*media),
+            other => other.clone(),
+        };
+        Self { parts: self.parts.iter().map(blank).collect(), ..self.clone() }
+    }
+
+    /// Whether it leaves blank where a stored message has a payload.
+    pub fn blanks(&self, stored: &Self) -> bool {
+        self.parts.iter().zip(&stored.parts).any(|(own, stored)| match (own, stored) {
+            (Part::Blank(own), Part::Media(stored)) => own.as_url == stored.as_url,
+            _ => false,
+        })
+    }
+
+    /// How many bytes reading by reference leaves out.
+    pub fn outside(&self) -> u64 {
+        (self.compact().len() - self.blanked().compact().len()) as u64
+    }
+
+    /// Its payloads, in order.
+    pub fn payloads(&self) -> Vec<Payload> {
+        let payload = |part: &Part| match part {
+            Part::Media(media) => Some(media.payload),
+            _ => None,
+        };
+        self.parts.iter().filter_map(payload).collect()
     }
 
     /// The same message with white space wherever JSON allows some.
@@ -190,7 +275,29 @@ impl Part {
                 r#"{{"type":"tool-look","toolCallId":{},"state":"output-available","input":{{}},"output":1e3}}"#,
                 quoted(id)
             ),
+            Self::Media(media) => media.written(&STANDARD.encode(media.payload.bytes())),
+            Self::Blank(media) => media.written(""),
         }
+    }
+}
+
+/// The media type of all payloads.
+pub(super) const MEDIA_TYPE: &str = "image/PNG";
+
+impl Media {
+    fn written(self, base64: &str) -> String {
+        match (self.as_url, base64) {
+            (true, "") => r#"{"type":"file","url":""}"#.to_owned(),
+            (true, base64) => format!(r#"{{"type":"file","url":"data:{MEDIA_TYPE};name=a b;base64,{base64}"}}"#),
+            (false, base64) => {
+                format!(r#"{{"type":"image","source":[{{"data":"{base64}","media_type":"{MEDIA_TYPE}"}}]}}"#)
+            }
+        }
+    }
+
+    /// Where it stands in its part.
+    fn place(self) -> &'static str {
+        if self.as_url { "url" } else { "source/0/data" }
     }
 }
 

@@ -29,7 +29,7 @@ fn pairs(path: &[&Record]) -> Vec<(usize, usize)> {
     for (at, record) in path.iter().enumerate() {
         let parts = &record.text.parts;
         // Results are often sent in the role of the user; that is no turn of the user's.
-        let calls = parts.iter().filter(|part| !matches!(part, Part::Text(_)));
+        let calls = parts.iter().filter(|part| !matches!(part, Part::Text(_) | Part::Media(_) | Part::Blank(_)));
         let only_results = calls.clone().count() > 0 && calls.clone().all(|part| matches!(part, Part::Result(_)));
         if record.text.role == "user" && !only_results {
             open.iter_mut().for_each(|call| call.users += 1);
@@ -37,7 +37,7 @@ fn pairs(path: &[&Record]) -> Vec<(usize, usize)> {
         }
         for part in calls {
             match part {
-                Part::Text(_) => {}
+                Part::Text(_) | Part::Media(_) | Part::Blank(_) => {}
                 Part::Call(id) | Part::Waiting(id) => open.push(Open { id, at, users: 0 }),
                 Part::Result(id) | Part::Answered(id) => {
                     if let Some(nearest) = open.iter().rposition(|call| call.id == id) {

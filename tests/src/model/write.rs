@@ -82,7 +82,11 @@ impl Model {
         let reserved = self.reserved_for(source, self.sessions.get(session));
         let Some(found) = self.sessions.get_mut(session) else { return Ok(None) };
         let Some(record) = found.messages.iter_mut().find(|record| record.text.id == text.id) else { return Ok(None) };
-        record.rewrite(text.over(&record.text, &reserved).ok_or(Kind::InvalidMessage)?);
+        let text = text.over(&record.text, &reserved).ok_or(Kind::InvalidMessage)?;
+        if text.blanks(&record.text) {
+            return Err(Kind::InvalidMessage);
+        }
+        record.rewrite(text);
         Ok(Some(record.json.clone()))
     }
 

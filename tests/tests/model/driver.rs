@@ -107,12 +107,19 @@ impl<S: Subject> Driver<S> {
                 let actual = self.subject.set_leaf(session, id.as_deref());
                 same(actual, self.model.set_leaf(session, id.as_deref()));
             }
-            Operation::Get(pick) => {
+            Operation::Get(pick, media) => {
                 let id = self.pick(session, pick);
-                let expected = self.model.get_message(session, &id);
-                let actual = self.subject.get_message(session, &id, MediaMode::Inline);
+                let expected = self.model.get_message(session, &id, *media);
+                let actual = self.subject.get_message(session, &id, *media);
                 self.same_message(session, actual, expected);
             }
+            Operation::GetMedia { pick, index, offset, length } => {
+                let id = self.pick(session, pick);
+                let actual = self.subject.get_media(session, &id, *index, *offset, *length);
+                let expected = self.model.get_media(session, &id, *index, *offset, *length);
+                same(actual.map(|range| range.data), expected);
+            }
+            Operation::Stats => self.compare_stats(),
             Operation::History(view) => {
                 let view = self.view(session, view);
                 self.compare_history(session, &view);
@@ -121,10 +128,9 @@ impl<S: Subject> Driver<S> {
                 let call = Call::History(self.view(session, view));
                 self.read(session, call, *size, *budget, None);
             }
-            Operation::Recent { leaf, budget, overlays } => {
+            Operation::Recent { leaf, budget, overlays, media } => {
                 let leaf_id = leaf.as_ref().map(|pick| self.pick(session, pick));
-                let options =
-                    RecentOptions { max_bytes: *budget, leaf_id, overlays: *overlays, media: MediaMode::Inline };
+                let options = RecentOptions { max_bytes: *budget, leaf_id, overlays: *overlays, media: *media };
                 self.compare_recent(session, &options);
             }
             Operation::RowStats { leaf, size } => {
@@ -208,6 +214,9 @@ impl<S: Subject> Driver<S> {
         {
             text = stored;
         }
+        if draft.blank {
+            text = text.blanked();
+        }
         let sent = if draft.spaced { text.spaced() } else { text.compact() };
         (sent, Some(text))
     }
@@ -230,6 +239,12 @@ impl<S: Subject> Driver<S> {
         match pick {
             ParentPick::Latest => Parent::Latest,
             ParentPick::Root => Parent::Root,
+            // In an empty session there is nothing to be picked.
+            ParentPick::Id(Pick::Any(_) | Pick::Early(_) | Pick::Late(_) | Pick::Tip(_))
+                if self.model.ids(session).is_empty() =>
+            {
+                Parent::Latest
+            }
             ParentPick::Id(pick) => Parent::Id(self.pick(session, pick)),
         }
     }
@@ -238,7 +253,7 @@ impl<S: Subject> Driver<S> {
         match pick {
             ExpectedPick::Any => ExpectedLeaf::Any,
             ExpectedPick::Empty => ExpectedLeaf::Empty,
-            ExpectedPick::Right => match self.model.get_latest_leaf(session) {
+            ExpectedPick::Right => match self.model.get_latest_leaf(session, MediaMode::Inline) {
                 Ok(Some(leaf)) => ExpectedLeaf::Id(leaf.id),
                 _ => ExpectedLeaf::Empty,
             },
@@ -383,7 +398,7 @@ impl<S: Subject> Driver<S> {
 
     #[track_caller]
     fn compare_leaf(&mut self, session: &str) {
-        let expected = self.model.get_latest_leaf(session);
+        let expected = self.model.get_latest_leaf(session, MediaMode::Inline);
         let actual = self.subject.get_latest_leaf(session, MediaMode::Inline);
         self.same_message(session, actual, expected);
     }
@@ -410,6 +425,15 @@ impl<S: Subject> Driver<S> {
         self.same_page(session, actual, expected.map(|recent| (recent.messages, None)));
     }
 
+    #[track_caller]
+    fn compare_stats(&mut self) {
+        let stats = self.subject.stats().map_err(|(kind, sentence)| format!("{kind:?}: {sentence}")).unwrap();
+        let largest: Vec<u64> = stats.largest.iter().map(|message| message.bytes).collect();
+        let bytes = stats.bytes;
+        let actual = (stats.messages, stats.sessions, bytes.messages, bytes.media_bytes, largest);
+        assert_eq!(actual, self.model.stats(), "left: the store, right: the model");
+    }
+
     /// Everything that can be read of every session.
     fn compare_all(&mut self) {
         for session in SESSIONS {
@@ -433,6 +457,7 @@ impl<S: Subject> Driver<S> {
             let change = ConfigurationChange::default();
             same(self.subject.configure(&scope, &change), self.model.configure(&scope, &change));
         }
+        self.compare_stats();
         let report = self.subject.check().map_err(|(kind, sentence)| format!("{kind:?}: {sentence}")).unwrap();
         assert!(report.sound, "{report:?}");
     }

@@ -10,10 +10,10 @@ use super::operation::steps;
 
 #[test]
 fn the_engine_answers_as_the_model_does() {
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(500);
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(400);
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() };
     TestRunner::new(config)
-        .run(&steps(60), |steps| {
+        .run(&steps(100), |steps| {
             run(Native::new(Durability::Normal).map_err(|error| TestCaseError::fail(error.to_string()))?, &steps);
             Ok(())
         })

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use talktree_engine::{AutoCompact, ConfigurationChange, DeleteMode, MediaMode, Setting, Source};
-use talktree_tests::model::{Metadata, Part, Text};
+use talktree_tests::model::{Media, Metadata, Part, Payload, Text};
 use talktree_tests::subject::Stop;
 
 /// The sessions that operations are about.
@@ -52,6 +52,8 @@ pub struct Draft {
     pub spaced: bool,
     /// Take the text of the stored message of that id, if there is one.
     pub repeat: bool,
+    /// Leave its payloads blank, as in a copy that was read by reference.
+    pub blank: bool,
     /// Send this instead, which is no message.
     pub invalid: Option<&'static str>,
 }
@@ -114,7 +116,14 @@ pub enum Operation {
     },
     Clear,
     SetLeaf(Option<Pick>),
-    Get(Pick),
+    Get(Pick, MediaMode),
+    GetMedia {
+        pick: Pick,
+        index: u32,
+        offset: u64,
+        length: Option<u64>,
+    },
+    Stats,
     History(View),
     Read {
         view: View,
@@ -125,6 +134,7 @@ pub enum Operation {
         leaf: Option<Pick>,
         budget: u64,
         overlays: bool,
+        media: MediaMode,
     },
     RowStats {
         leaf: Option<Pick>,
@@ -168,18 +178,18 @@ pub enum Misuse {
 pub type Step = (usize, Operation);
 
 pub fn steps(length: usize) -> impl Strategy<Value = Vec<Step>> {
-    prop::collection::vec((session(), operation()), 1..length)
+    prop::collection::vec((session(), operation()), length / 4..length)
 }
 
 fn session() -> impl Strategy<Value = usize> {
-    prop_oneof![6 => Just(0_usize), 2 => Just(1), 1 => Just(2)]
+    prop_oneof![10 => Just(0_usize), 2 => Just(1), 1 => Just(2)]
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
     let write = prop_oneof![
-        30 => (draft(), parent(), source(), expected())
+        40 => (draft(), parent(), source(), expected())
             .prop_map(|(draft, parent, source, expected)| Operation::Append { draft, parent, source, expected }),
-        8 => (prop::collection::vec(draft(), 0..6), parent(), source(), expected()).prop_map(
+        12 => (prop::collection::vec(draft(), 0..9), parent(), source(), expected()).prop_map(
             |(drafts, parent, source, expected)| Operation::AppendChain { drafts, parent, source, expected }),
         8 => (draft(), source()).prop_map(|(mut draft, source)| {
             if let NewId::Fresh = draft.id {
@@ -189,20 +199,23 @@ fn operation() -> impl Strategy<Value = Operation> {
         }),
         4 => (draft(), parent(), source())
             .prop_map(|(draft, parent, source)| Operation::Upsert { draft, parent, source }),
-        4 => (prop::collection::vec((draft(), prop::option::weighted(0.8, pick()), -5..5_000_000_i64), 1..4),
+        4 => (prop::collection::vec((draft(), prop::option::weighted(0.95, pick()), -5..5_000_000_i64), 1..4),
               any::<bool>()).prop_map(|(items, alone)| Operation::Import { items, alone }),
-        14 => (prop::collection::vec(pick(), 1..4), select(&[DeleteMode::Splice, DeleteMode::Splice,
-              DeleteMode::Subtree][..]), prop::bool::weighted(0.15))
+        10 => (prop::collection::vec(pick(), 1..4), select(&[DeleteMode::Splice, DeleteMode::Splice,
+              DeleteMode::Splice, DeleteMode::Subtree][..]), prop::bool::weighted(0.15))
             .prop_map(|(picks, mode, dry_run)| Operation::Delete { picks, mode, dry_run }),
-        1 => Just(Operation::Clear),
+        1 => prop::bool::weighted(0.3).prop_map(|clear| if clear { Operation::Clear } else { Operation::SetLeaf(None) }),
         6 => prop::option::weighted(0.8, pick()).prop_map(Operation::SetLeaf),
     ];
     let read = prop_oneof![
-        2 => pick().prop_map(Operation::Get),
+        2 => (pick(), mode()).prop_map(|(pick, media)| Operation::Get(pick, media)),
+        2 => (pick(), 0..3_u32, prop_oneof![Just(0), 0..1000_u64, 0..500_000_u64], prop::option::of(0..400_000_u64))
+            .prop_map(|(pick, index, offset, length)| Operation::GetMedia { pick, index, offset, length }),
+        1 => Just(Operation::Stats),
         2 => view().prop_map(Operation::History),
         7 => (view(), size(), budget()).prop_map(|(view, size, budget)| Operation::Read { view, size, budget }),
-        6 => (prop::option::weighted(0.3, pick()), 0..3000_u64, any::<bool>())
-            .prop_map(|(leaf, budget, overlays)| Operation::Recent { leaf, budget, overlays }),
+        6 => (prop::option::weighted(0.3, pick()), 0..6000_u64, any::<bool>(), mode())
+            .prop_map(|(leaf, budget, overlays, media)| Operation::Recent { leaf, budget, overlays, media }),
         3 => (prop::option::weighted(0.3, pick()), size()).prop_map(|(leaf, size)| Operation::RowStats { leaf, size }),
         3 => (prop::option::weighted(0.7, pick()), size())
             .prop_map(|(point, size)| Operation::Branches { point, size }),
@@ -234,7 +247,7 @@ fn pick() -> impl Strategy<Value = Pick> {
 
 fn parent() -> impl Strategy<Value = ParentPick> {
     prop_oneof![
-        12 => Just(ParentPick::Latest),
+        16 => Just(ParentPick::Latest),
         1 => Just(ParentPick::Root),
         8 => pick().prop_map(ParentPick::Id),
     ]
@@ -242,7 +255,7 @@ fn parent() -> impl Strategy<Value = ParentPick> {
 
 fn expected() -> impl Strategy<Value = ExpectedPick> {
     prop_oneof![
-        20 => Just(ExpectedPick::Any),
+        40 => Just(ExpectedPick::Any),
         1 => Just(ExpectedPick::Empty),
         3 => Just(ExpectedPick::Right),
         1 => pick().prop_map(ExpectedPick::Id),
@@ -261,11 +274,12 @@ fn draft() -> impl Strategy<Value = Draft> {
         1 => Just(NewId::Long),
     ];
     let shape = (prop::collection::vec(part(), 0..4), metadata(), 0..=3_usize);
-    let way = (prop::bool::weighted(0.1), prop::bool::weighted(0.1), prop::bool::weighted(0.3));
+    let rarely = || prop::bool::weighted(0.1);
+    let way = (rarely(), rarely(), prop::bool::weighted(0.3), rarely());
     let role = select(&["user", "assistant", "assistant", "tool"][..]);
     let invalid = prop::option::weighted(0.03, select(INVALID));
     (id, role, shape, way, invalid).prop_map(
-        |(id, role, (parts, metadata, metadata_at), (escaped, spaced, repeat), invalid)| Draft {
+        |(id, role, (parts, metadata, metadata_at), (escaped, spaced, repeat, blank), invalid)| Draft {
             id,
             role,
             parts,
@@ -274,6 +288,7 @@ fn draft() -> impl Strategy<Value = Draft> {
             escaped,
             spaced,
             repeat,
+            blank,
             invalid,
         },
     )
@@ -309,6 +324,19 @@ fn part() -> impl Strategy<Value = Part> {
         4 => call_id.clone().prop_map(Part::Result),
         1 => call_id.clone().prop_map(Part::Waiting),
         1 => call_id.prop_map(Part::Answered),
+        2 => media().prop_map(Part::Media),
+    ]
+}
+
+fn media() -> impl Strategy<Value = Media> {
+    let payload = prop_oneof![12 => (0..4_u8).prop_map(Payload::Short), 1 => Just(Payload::Long)];
+    (payload, any::<bool>()).prop_map(|(payload, as_url)| Media { payload, as_url })
+}
+
+fn mode() -> impl Strategy<Value = MediaMode> {
+    prop_oneof![
+        3 => Just(MediaMode::Inline),
+        1 => Just(MediaMode::Reference),
     ]
 }
 
@@ -324,8 +352,7 @@ fn metadata() -> impl Strategy<Value = Metadata> {
 }
 
 fn view() -> impl Strategy<Value = View> {
-    let media = prop_oneof![4 => Just(MediaMode::Inline), 1 => Just(MediaMode::Reference)];
-    (prop::option::weighted(0.4, pick()), any::<bool>(), any::<bool>(), media)
+    (prop::option::weighted(0.4, pick()), any::<bool>(), any::<bool>(), mode())
         .prop_map(|(leaf, newest_first, overlays, media)| View { leaf, newest_first, overlays, media })
 }
 
