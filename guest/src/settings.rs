@@ -1,6 +1,8 @@
 //! What a host sets by environment variables of the component.
 
-use talktree_engine::{Durability, Error, Kind, Options, Result};
+#[cfg(target_arch = "wasm32")]
+use talktree_engine::Options;
+use talktree_engine::{Durability, Error, Kind, Result};
 
 const DURABILITY: &str = "TALKTREE_DURABILITY";
 const LOCKING: &str = "TALKTREE_LOCKING";
@@ -51,6 +53,7 @@ impl Settings {
     }
 
     /// What the engine wants to know of them.
+    #[cfg(target_arch = "wasm32")]
     pub(crate) fn options(&self) -> Options {
         Options { durability: self.durability, ..Options::default() }
     }
