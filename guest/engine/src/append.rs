@@ -149,8 +149,8 @@ impl Tx<'_> {
                 let under_another = match (index, &options.parent) {
                     (0, Parent::Latest) => false,
                     (0, Parent::Root) => self.parent_of(key)?.is_some(),
-                    (0, Parent::Id(id)) => match self.find_message(&session, id)? {
-                        Some(wanted) => self.parent_of(key)? != Some(wanted),
+                    (0, Parent::Id(id)) => match self.place_of(&session, id)? {
+                        Some(place) => self.parent_of(key)? != self.message_at_or_above(place)?,
                         // A root has no parent; that is not the same as one that is not there.
                         None => true,
                     },
@@ -250,7 +250,7 @@ impl Tx<'_> {
             Parent::Latest => Ok(session.and_then(Session::present_leaf)),
             Parent::Root => Ok(None),
             Parent::Id(id) => match session {
-                Some(session) => self.find_message(session, id)?,
+                Some(session) => self.place_of(session, id)?,
                 None => None,
             }
             .map(Some)

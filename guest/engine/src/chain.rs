@@ -119,7 +119,10 @@ impl Tx<'_> {
         if self.next_in_chain(message)?.is_some() {
             return Ok(false);
         }
-        Ok(!deletions || !self.anything_attached(session, message, Key::end(message.chain()))?)
+        // Without deletions every place has its message, and what hangs below one hangs on one that is there.
+        Ok(!deletions
+            || self.last_in_chain(message)? == Some(message)
+                && !self.anything_attached(session, message, Key::end(message.chain()))?)
     }
 
     /// Whether a chain hangs on a place behind `after`, up to and with `to`.

@@ -10,6 +10,7 @@ use rusqlite::{OptionalExtension, params};
 use crate::correction::{Corrections, Sum};
 use crate::error::Result;
 use crate::key::Key;
+use crate::overlay::Overlay;
 use crate::place::Place;
 use crate::session::Session;
 use crate::store::{Store, Tx};
@@ -35,10 +36,13 @@ impl<P: Place> Store<P> {
                 DeleteMode::Subtree => tx.subtrees(&session, &keys)?,
             };
             let deleted = tx.count(&parts)?;
+            let ranges: Vec<(Key, Key)> = parts.iter().map(|part| (part.first, part.last)).collect();
+            let covering = tx.covering(&session, &ranges)?;
+            let summaries = covering.iter().map(|overlay| overlay.id.clone()).collect();
             if !dry_run && deleted > 0 {
-                tx.delete(&mut session, &parts)?;
+                tx.delete(&mut session, &parts, covering)?;
             }
-            Ok(DeleteResult { deleted: u32::try_from(deleted).unwrap_or(u32::MAX), summaries: Vec::new() })
+            Ok(DeleteResult { deleted: u32::try_from(deleted).unwrap_or(u32::MAX), summaries })
         };
         if dry_run { self.read(work) } else { self.write(work) }
     }
@@ -114,7 +118,7 @@ impl Tx<'_> {
         Ok(count)
     }
 
-    fn delete(&mut self, session: &mut Session, parts: &[Part]) -> Result<()> {
+    fn delete(&mut self, session: &mut Session, parts: &[Part], covering: Vec<Overlay>) -> Result<()> {
         let mut corrections = Corrections::default();
         let mut total = Sum::default();
         for part in parts {
@@ -148,6 +152,7 @@ impl Tx<'_> {
             None => None,
         };
         session.leaf = self.newest_message(session)?;
+        self.shrink_overlays(session, covering)?;
         let chains = parts.iter().map(|part| part.first.chain()).collect();
         self.drop_empty_chains(session, chains)?;
         self.next_quiet_event()?;
@@ -165,6 +170,8 @@ impl Tx<'_> {
         }
         self.statement("DELETE FROM chain WHERE session = ?1")?.execute([session.key])?;
         self.statement("DELETE FROM run WHERE session = ?1")?.execute([session.key])?;
+        self.statement("DELETE FROM overlay WHERE session = ?1")?.execute([session.key])?;
+        (session.overlays, session.tangled) = (0, false);
         (session.messages, session.bytes, session.tokens, session.outside) = (0, 0, 0, 0);
         (session.leaf, session.chosen, session.corrected) = (None, None, false);
         session.deletions += 1;

@@ -3,12 +3,12 @@
 use crate::cursor::{Purpose, stale};
 use crate::error::{Error, Kind, Result};
 use crate::key::Key;
-use crate::path::{Path, each_row};
 use crate::place::Place;
 use crate::row::Head;
 use crate::session::Session;
 use crate::store::{Store, Tx};
 use crate::types::{HistoryView, MediaMode, Message, Page, ReadOptions, RowStats};
+use crate::view::{Item, Step, View, overlay_bytes};
 
 /// Messages per page where nothing is said.
 const BATCH_SIZE: u32 = 50;
@@ -69,7 +69,7 @@ impl<P: Place> Store<P> {
             let Some(mut walk) = tx.begin_walk(found.as_ref(), Purpose::History, view, None)? else {
                 return Ok(Vec::new());
             };
-            let bytes = tx.path_sum(&walk.session, &walk.path)?.bytes_as_read(walk.media);
+            let bytes = tx.view_sum(&walk.session, &walk.view)?.bytes_as_read(view.media);
             if bytes > MAX_HISTORY_BYTES {
                 return Err(Error::new(
                     Kind::OverLimit,
@@ -99,8 +99,10 @@ impl<P: Place> Store<P> {
                 return Ok(Page { items: Vec::new(), cursor: None });
             };
             let mut heads = Vec::new();
-            tx.walk_rows(&mut walk, Head::COLUMNS, |row, _| {
-                heads.push(Head::from_row(row)?);
+            walk.at = tx.walk_view(&walk.view, walk.at, false, Head::COLUMNS, |item| {
+                if let Item::Row(row) = item {
+                    heads.push(Head::from_row(row)?);
+                }
                 Ok(if heads.len() < limit as usize { Step::Taken } else { Step::TakenAsLast })
             })?;
             let mut parent = tx.parent_id_of_first(&heads)?;
@@ -128,40 +130,13 @@ impl<P: Place> Store<P> {
 /// A read of a path that is under way.
 struct Walk {
     session: Session,
-    path: Path,
+    view: View,
     purpose: Purpose,
-    view: u64,
-    newest_first: bool,
-    media: MediaMode,
-    /// The last message that was given.
+    options: HistoryView,
+    /// The last place that was given.
     at: Option<Key>,
     /// How many messages had been deleted from the path when the first page was read.
     gone: u64,
-}
-
-impl Walk {
-    fn new(session: &Session, path: Path, purpose: Purpose, view: &HistoryView, at: Option<Key>, gone: u64) -> Self {
-        Self {
-            session: session.clone(),
-            path,
-            purpose,
-            view: view_bits(view),
-            newest_first: view.newest_first,
-            media: view.media,
-            at,
-            gone,
-        }
-    }
-}
-
-/// What a reader of rows says of each.
-enum Step {
-    /// Taken, go on.
-    Taken,
-    /// Taken, stop here.
-    TakenAsLast,
-    /// Not taken, stop before it.
-    Refused,
 }
 
 /// The choices that all pages of a read must share.
@@ -184,24 +159,25 @@ impl Tx<'_> {
         &mut self,
         session: Option<&Session>,
         purpose: Purpose,
-        view: &HistoryView,
+        options: &HistoryView,
         cursor: Option<&str>,
     ) -> Result<Option<Walk>> {
         let Some(cursor) = cursor else {
-            let path = self.find_path(session, view.leaf_id.as_deref())?;
-            let (Some(session), Some(path)) = (session, path) else { return Ok(None) };
-            let gone = self.path_gone(session, &path)?;
-            return Ok(Some(Walk::new(session, path, purpose, view, None, gone)));
+            let view = self.find_view(session, options.leaf_id.as_deref(), options.overlays)?;
+            let (Some(session), Some(view)) = (session, view) else { return Ok(None) };
+            let gone = self.path_gone(session, &view.path)?;
+            let (session, options) = (session.clone(), options.clone());
+            return Ok(Some(Walk { session, view, purpose, options, at: None, gone }));
         };
-        let [of, bits, leaf, at, deletions, gone] = self.decode_cursor(purpose, cursor)?;
+        let [of, bits, leaf, at, deletions, gone, youngest, fingerprint] = self.decode_cursor(purpose, cursor)?;
         let session = session.filter(|session| session.key.unsigned_abs() == of);
         let session = session.ok_or_else(|| stale("the cursor belongs to another session"))?;
-        if bits != view_bits(view) {
+        if bits != view_bits(options) {
             return Err(stale("the cursor belongs to a read with other options"));
         }
         let path = self.path_again(session, leaf)?;
-        if let Some(id) = &view.leaf_id
-            && self.find_message(session, id)? != Some(path.leaf)
+        if let Some(id) = &options.leaf_id
+            && self.place_of(session, id)? != Some(path.leaf)
         {
             return Err(stale("the cursor belongs to another path"));
         }
@@ -210,92 +186,80 @@ impl Tx<'_> {
         if deletions != session.deletions.unsigned_abs() && gone != self.path_gone(session, &path)? {
             return Err(stale("a message of that path was deleted"));
         }
-        Ok(Some(Walk::new(session, path, purpose, view, Some(at), gone)))
+        let view = self.view_again(session, path, options.overlays, youngest, fingerprint)?;
+        let (session, options) = (session.clone(), options.clone());
+        Ok(Some(Walk { session, view, purpose, options, at: Some(at), gone }))
     }
 
-    /// Reads on from where a walk is.
-    fn walk_rows(
-        &self,
-        walk: &mut Walk,
-        columns: &str,
-        mut take: impl FnMut(&rusqlite::Row<'_>, Key) -> Result<Step>,
-    ) -> Result<()> {
-        let (path, newest_first) = (walk.path, walk.newest_first);
-        let mut at = walk.at;
-        let mut next = match at {
-            Some(at) => Some(self.stretch_of(&path, at)?),
-            None if newest_first => Some(self.last_stretch(&path)),
-            None => self.first_stretch(&path)?,
-        };
-        let mut entered = at;
-        while let Some(stretch) = next {
-            let chain = stretch.to.chain();
-            let range = match entered.take() {
-                Some(at) if newest_first => (Key::start(chain), Key::new(chain, at.seq().saturating_sub(1))),
-                Some(at) => (at, stretch.to),
-                None => (Key::start(chain), stretch.to),
-            };
-            let more = each_row(self, columns, range, newest_first, |row| {
-                let key = row.get(0)?;
-                let step = take(row, key)?;
-                if !matches!(step, Step::Refused) {
-                    at = Some(key);
-                }
-                Ok(matches!(step, Step::Taken))
-            })?;
-            if !more {
-                break;
-            }
-            next = if newest_first { self.stretch_above(stretch)? } else { self.next_stretch(&path, stretch)? };
-        }
-        walk.at = at;
-        Ok(())
-    }
-
-    /// The next messages of a walk: at most so many, and within so many bytes unless the first is larger alone.
+    /// The next items of a walk: at most so many, and within so many bytes unless the first is larger alone.
     fn walk(&self, walk: &mut Walk, limit: u32, budget: u64) -> Result<Vec<Message>> {
-        let mut messages = Vec::new();
+        let mode = walk.options.media;
+        let newest_first = walk.options.newest_first;
+        let mut messages: Vec<(Option<Head>, Message)> = Vec::new();
         let mut bytes = 0;
-        let mode = walk.media;
-        self.walk_rows(walk, &format!("{}, body", Head::COLUMNS), |row, _| {
-            let head = Head::from_row(row)?;
-            let size = head.bytes_as_read(mode);
+        let columns = format!("{}, body", Head::COLUMNS);
+        walk.at = self.walk_view(&walk.view, walk.at, newest_first, &columns, |item| {
+            let head = match &item {
+                Item::Row(row) => Some(Head::from_row(row)?),
+                Item::Overlay(_) => None,
+            };
+            let size = match (&head, &item) {
+                (Some(head), _) => head.bytes_as_read(mode),
+                (None, Item::Overlay(overlay)) => overlay_bytes(overlay),
+                (None, Item::Row(_)) => 0,
+            };
             if !messages.is_empty() && bytes + size > budget {
                 return Ok(Step::Refused);
             }
             bytes += size;
-            let text = self.text(&head, row.get(Head::COUNT)?, mode)?;
-            messages.push((head, text));
+            messages.push(match item {
+                Item::Overlay(overlay) => (None, self.overlay_message(overlay)?),
+                Item::Row(row) => {
+                    let head = Head::from_row(row)?;
+                    let text = self.text(&head, row.get(Head::COUNT)?, mode)?;
+                    (Some(head.clone()), self.as_read(head, text, None, mode)?)
+                }
+            });
             Ok(if messages.len() < limit as usize { Step::Taken } else { Step::TakenAsLast })
         })?;
-        // Each message's parent is its neighbour on the path; that of the topmost has to be looked up.
-        let top = if walk.newest_first { messages.last() } else { messages.first() };
-        let above = top.map(|(head, _)| self.parent_id(head.key)).transpose()?.flatten();
-        let parents: Vec<Option<String>> = {
-            let ids = messages.iter().map(|(head, _)| Some(head.id.clone()));
-            if walk.newest_first {
-                ids.skip(1).chain([above]).collect()
-            } else {
-                [above].into_iter().chain(ids).collect()
+        // A message answers its neighbour on the path; where that is an overlay, or on another page, it is looked up.
+        for index in 0..messages.len() {
+            let neighbour = if newest_first { Some(index + 1) } else { index.checked_sub(1) };
+            let above = match neighbour.and_then(|neighbour| messages.get(neighbour)) {
+                Some((Some(head), _)) => Some(Some(head.id.clone())),
+                _ => None,
+            };
+            if let Some((Some(head), message)) = messages.get_mut(index) {
+                message.parent_id = match above {
+                    Some(above) => above,
+                    None => self.parent_id(head.key)?,
+                };
             }
-        };
-        messages.into_iter().zip(parents).map(|((head, text), parent)| self.as_read(head, text, parent, mode)).collect()
+        }
+        Ok(messages.into_iter().map(|(_, message)| message).collect())
     }
 
     /// Where a walk goes on; none at its end.
     fn walk_cursor(&mut self, walk: &Walk) -> Result<Option<String>> {
         let Some(at) = walk.at else { return Ok(None) };
-        let last = if walk.newest_first { self.is_root(at)? } else { at == walk.path.leaf };
+        let leaf = walk.view.path.leaf;
+        let last = if walk.options.newest_first {
+            self.is_root(at)?
+        } else {
+            at == leaf || walk.view.shown.last().is_some_and(|overlay| overlay.last == at && overlay.place == leaf)
+        };
         if last {
             return Ok(None);
         }
         let numbers = [
             walk.session.key.unsigned_abs(),
-            walk.view,
-            walk.path.leaf.number(),
+            view_bits(&walk.options),
+            leaf.number(),
             at.number(),
             walk.session.deletions.unsigned_abs(),
             walk.gone,
+            walk.view.youngest().unsigned_abs(),
+            walk.view.fingerprint(),
         ];
         self.encode_cursor(walk.purpose, &numbers).map(Some)
     }

@@ -35,6 +35,16 @@ impl Key {
         (self.0 & i64::from(u32::MAX)) as u32
     }
 
+    /// The place before it on its chain: of the first one, the chain's start.
+    pub(crate) fn before(self) -> Self {
+        Self::new(self.chain(), self.seq().saturating_sub(1))
+    }
+
+    /// The place behind it on its chain.
+    pub(crate) fn after(self) -> Self {
+        Self::new(self.chain(), self.seq().saturating_add(1))
+    }
+
     /// The key as a number, for cursors.
     pub(crate) fn number(self) -> u64 {
         self.0 as u64

@@ -32,7 +32,7 @@ impl Tx<'_> {
         let leaf = match (session, leaf_id) {
             (Some(session), None) => session.present_leaf(),
             (None, None) => None,
-            (_, Some(id)) => Some(self.known_message(session, id)?),
+            (_, Some(id)) => Some(self.known_place(session, id)?),
         };
         leaf.map(|leaf| self.path_to(leaf)).transpose()
     }
@@ -46,7 +46,17 @@ impl Tx<'_> {
         found.ok_or_else(|| Error::new(Kind::UnknownMessage, "no message of that id in this session").subject(id))
     }
 
-    fn path_to(&self, leaf: Key) -> Result<Path> {
+    /// A place that the caller says is there: a message's or an overlay's.
+    fn known_place(&self, session: Option<&Session>, id: &str) -> Result<Key> {
+        if let Some(session) = session
+            && let Some(place) = self.place_of(session, id)?
+        {
+            return Ok(place);
+        }
+        self.known_message(session, id)
+    }
+
+    pub(crate) fn path_to(&self, leaf: Key) -> Result<Path> {
         Ok(Path { leaf, chain: self.chain(leaf.chain())? })
     }
 
@@ -54,13 +64,18 @@ impl Tx<'_> {
     pub(crate) fn path_again(&self, session: &Session, leaf: u64) -> Result<Path> {
         let gone = || stale("the leaf of that path was deleted");
         let leaf = Key::from_number(leaf).ok_or_else(gone)?;
-        if self.last_in_chain(leaf)? != Some(leaf) {
+        if self.last_in_chain(leaf)? != Some(leaf) && !self.is_place(leaf)? {
             return Err(gone());
         }
         match self.find_chain(leaf.chain())? {
             Some(chain) if chain.session == session.key => Ok(Path { leaf, chain }),
             _ => Err(gone()),
         }
+    }
+
+    /// Whether an overlay belongs to a place.
+    fn is_place(&self, place: Key) -> Result<bool> {
+        Ok(self.statement("SELECT 1 FROM overlay WHERE place = ?1 LIMIT 1")?.exists([place])?)
     }
 
     /// The part of the path on its chain of this depth, from 0 at the root.

@@ -47,6 +47,8 @@ CREATE TABLE session(
   bytes INTEGER NOT NULL,
   tokens INTEGER NOT NULL,
   outside INTEGER NOT NULL,
+  overlays INTEGER NOT NULL,
+  tangled INTEGER NOT NULL,
   deletions INTEGER NOT NULL,
   corrected INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
@@ -152,6 +154,30 @@ CREATE TABLE correction(
   gone INTEGER NOT NULL,
   PRIMARY KEY (chain, level, block)
 ) STRICT, WITHOUT ROWID;
+
+-- Summaries that stand for runs of messages on reading. `first` and `last` are covered messages, `place` is where the
+-- overlay belongs: at `last`, or below it where messages that something hangs on were deleted.
+CREATE TABLE overlay(
+  key INTEGER PRIMARY KEY AUTOINCREMENT,
+  session INTEGER NOT NULL,
+  first INTEGER NOT NULL,
+  last INTEGER NOT NULL,
+  place INTEGER NOT NULL,
+  count INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  tokens INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  event INTEGER NOT NULL,
+  automatic INTEGER NOT NULL,
+  input_tokens INTEGER,
+  output_tokens INTEGER,
+  id TEXT NOT NULL UNIQUE,
+  first_id TEXT NOT NULL,
+  last_id TEXT NOT NULL,
+  summary TEXT NOT NULL
+) STRICT;
+CREATE INDEX overlay_session ON overlay(session);
+CREATE INDEX overlay_place ON overlay(place);
 
 -- Session 0 is the store.
 CREATE TABLE config(

@@ -23,6 +23,10 @@ pub(crate) struct Session {
     pub(crate) tokens: i64,
     /// Bytes of its messages that are kept as media.
     pub(crate) outside: i64,
+    /// Overlays on any of its paths.
+    pub(crate) overlays: i64,
+    /// Whether overlays overlap otherwise than one inside a younger one: then each read has to compare them all.
+    pub(crate) tangled: bool,
     /// How many calls have deleted something: tells a cursor when to look closer.
     pub(crate) deletions: i64,
     /// Whether any chain of it has corrections: most sessions never do, and their sums cost no look.
@@ -30,7 +34,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    const SELECT: &str = "SELECT key, last_seq, leaf, chosen, messages, bytes, tokens, deletions, corrected, outside
+    const SELECT: &str = "SELECT key, last_seq, leaf, chosen, messages, bytes, tokens, deletions, corrected, outside, overlays, tangled
          FROM session WHERE id = ?1";
 
     fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
@@ -45,6 +49,8 @@ impl Session {
             deletions: row.get(7)?,
             corrected: row.get(8)?,
             outside: row.get(9)?,
+            overlays: row.get(10)?,
+            tangled: row.get(11)?,
         })
     }
 
@@ -82,9 +88,10 @@ impl Tx<'_> {
         // A number of its own, so that no two sessions are ever equally recent.
         let event = self.next_quiet_event()?;
         self.statement(
-            "INSERT INTO session(last_seq, messages, bytes, tokens, outside, deletions, corrected, created_at, active_at,
+            "INSERT INTO session(last_seq, messages, bytes, tokens, outside, overlays, tangled, deletions, corrected,
+               created_at, active_at,
                last_event, rank, id)
-             VALUES (0, 0, 0, 0, 0, 0, 0, ?1, ?1, ?2, ?2, ?3)",
+             VALUES (0, 0, 0, 0, 0, 0, 0, 0, 0, ?1, ?1, ?2, ?2, ?3)",
         )?
         .execute(params![now, event, id])?;
         let key = self.connection.last_insert_rowid();
@@ -98,6 +105,8 @@ impl Tx<'_> {
             bytes: 0,
             tokens: 0,
             outside: 0,
+            overlays: 0,
+            tangled: false,
             deletions: 0,
             corrected: false,
         })
@@ -107,7 +116,7 @@ impl Tx<'_> {
     pub(crate) fn save_session(&self, session: &Session) -> Result<()> {
         self.statement(
             "UPDATE session SET last_seq = ?2, leaf = ?3, chosen = ?4, messages = ?5, bytes = ?6, tokens = ?7,
-               deletions = ?8, corrected = ?9, outside = ?10 WHERE key = ?1",
+               deletions = ?8, corrected = ?9, outside = ?10, overlays = ?11, tangled = ?12 WHERE key = ?1",
         )?
         .execute(params![
             session.key,
@@ -120,6 +129,8 @@ impl Tx<'_> {
             session.deletions,
             session.corrected,
             session.outside,
+            session.overlays,
+            session.tangled,
         ])?;
         Ok(())
     }

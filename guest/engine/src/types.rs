@@ -361,6 +361,44 @@ pub struct ConfigurationChange {
     pub reserved_metadata_keys: Setting<Vec<String>>,
 }
 
+/// A summary that stands for a run of messages on reading.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compaction {
+    /// Unique in the store.
+    pub id: String,
+    /// The summary.
+    pub summary: String,
+    /// The first message that it covers.
+    pub first_id: String,
+    /// The last message that it covers.
+    pub last_id: String,
+    /// How many it covers.
+    pub count: u32,
+    /// When it was made, in ms since 1970.
+    pub created_at: i64,
+    /// The compaction that stands in its place now.
+    pub replaced_by: Option<String>,
+}
+
+/// A compaction that was prepared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompactionPlan {
+    /// For `commit_compaction`.
+    pub token: String,
+    /// What to ask the model.
+    pub prompt: String,
+    /// The first message that would be covered.
+    pub first_id: String,
+    /// The last message that would be covered.
+    pub last_id: String,
+    /// How many would be covered.
+    pub count: u32,
+    /// Estimated tokens of the path now.
+    pub tokens_before: u32,
+    /// Estimated tokens of the path afterwards.
+    pub tokens_after: u32,
+}
+
 /// What fills the file, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoreBytes {

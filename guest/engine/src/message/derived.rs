@@ -22,7 +22,7 @@ pub struct Derived {
 }
 
 /// Derives from the text of a message that was accepted. Of another text it takes what it can read.
-pub(super) fn derive(text: &str) -> Derived {
+pub fn derive(text: &str) -> Derived {
     let mut reading = Reading { estimator: Estimator::new(), calls: Vec::new() };
     reading.estimator.add(MESSAGE_TOKENS);
     // A fault ends the reading; an accepted message has none.
