@@ -106,7 +106,8 @@ impl Tx<'_> {
         self.insert_message(&mut session, parent, &stored, Stamp { created_at: now, event, imported: false })?;
         self.save_active_session(&session, event, now)?;
         let changed = (stored.text() != message.text()).then(|| stored.text().to_owned());
-        Ok(AppendResult { inserted: true, conflict: false, message: changed, compaction_due: false })
+        let compaction_due = self.compaction_due(&session)?;
+        Ok(AppendResult { inserted: true, conflict: false, message: changed, compaction_due })
     }
 
     fn append_chain(
@@ -171,7 +172,8 @@ impl Tx<'_> {
         if let Some(event) = event {
             self.save_active_session(&session, event, now)?;
         }
-        Ok(ChainResult { items, compaction_due: false })
+        let compaction_due = event.is_some() && self.compaction_due(&session)?;
+        Ok(ChainResult { items, compaction_due })
     }
 
     /// Updates a stored message and answers it as it is then.

@@ -15,7 +15,13 @@ use crate::view::{Item, Step, View};
 
 impl<P: Place> Store<P> {
     /// Puts a summary in the place of the messages from `first_id` to `last_id` on reading.
-    pub fn add_compaction(&mut self, session: &str, summary: &str, first_id: &str, last_id: &str) -> Result<Compaction> {
+    pub fn add_compaction(
+        &mut self,
+        session: &str,
+        summary: &str,
+        first_id: &str,
+        last_id: &str,
+    ) -> Result<Compaction> {
         if summary.trim().is_empty() {
             return Err(Error::new(Kind::InvalidArgument, "the summary is blank").subject("summary"));
         }

@@ -43,6 +43,7 @@ impl<P: Place> Store<P> {
                 ConfigScope::Session(id) => tx.ensure_session(id, now())?.key,
             };
             tx.change_configuration(session, change)?;
+            tx.memo.threshold = None;
             tx.configuration((session != STORE).then_some(session))
         })
     }
@@ -82,6 +83,13 @@ impl Tx<'_> {
             },
             reserved_metadata_keys: self.reserved_keys(session)?,
         })
+    }
+
+    /// Tokens of a path from which on a compaction is due, if it is made automatically at all.
+    pub(crate) fn compact_after(&self, session: i64) -> Result<Option<u32>> {
+        let Some(threshold) = self.in_force(Some(session), "compact-after")? else { return Ok(None) };
+        let mode: Option<String> = self.in_force(Some(session), "auto-compact")?;
+        Ok((mode.as_deref() != Some("off")).then_some(threshold))
     }
 
     fn in_force<T: rusqlite::types::FromSql>(&self, session: Option<i64>, name: &str) -> Result<Option<T>> {
@@ -133,6 +141,11 @@ impl Tx<'_> {
         }
         Ok(())
     }
+}
+
+/// Estimated tokens as real ones.
+pub(crate) fn scaled(tokens: i64, config: &Configuration) -> u64 {
+    (tokens.max(0) as f64 * config.token_factor).ceil() as u64
 }
 
 fn map<T, U>(setting: &Setting<T>, value: impl FnOnce(&T) -> U) -> Setting<U> {

@@ -12,6 +12,7 @@ pub(crate) enum Purpose {
     RowStats = b'r' as isize,
     Branches = b'b' as isize,
     Nodes = b'n' as isize,
+    Plan = b'p' as isize,
 }
 
 impl Purpose {

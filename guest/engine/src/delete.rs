@@ -172,6 +172,7 @@ impl Tx<'_> {
         self.statement("DELETE FROM run WHERE session = ?1")?.execute([session.key])?;
         self.statement("DELETE FROM overlay WHERE session = ?1")?.execute([session.key])?;
         (session.overlays, session.tangled) = (0, false);
+        self.statement("DELETE FROM refusal WHERE session = ?1")?.execute([session.key])?;
         (session.messages, session.bytes, session.tokens, session.outside) = (0, 0, 0, 0);
         (session.leaf, session.chosen, session.corrected) = (None, None, false);
         session.deletions += 1;

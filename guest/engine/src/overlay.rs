@@ -53,8 +53,7 @@ pub(crate) struct NewOverlay<'a> {
 }
 
 impl Overlay {
-    const COLUMNS: &str =
-        "key, id, first, last, place, first_id, last_id, count, bytes, tokens, created_at";
+    const COLUMNS: &str = "key, id, first, last, place, first_id, last_id, count, bytes, tokens, created_at";
 
     fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
@@ -137,19 +136,29 @@ impl Tx<'_> {
 
     /// An overlay as callers see it.
     pub(crate) fn compaction(&self, overlay: &Overlay, replaced_by: Option<String>) -> Result<Compaction> {
+        let (summary, input_tokens, output_tokens) = self
+            .statement("SELECT summary, input_tokens, output_tokens FROM overlay WHERE key = ?1")?
+            .query_row([overlay.key], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         Ok(Compaction {
             id: overlay.id.clone(),
-            summary: self.summary(overlay)?,
+            summary,
             first_id: overlay.first_id.clone(),
             last_id: overlay.last_id.clone(),
             count: u32::try_from(overlay.count).unwrap_or(u32::MAX),
             created_at: overlay.created_at,
             replaced_by,
+            input_tokens,
+            output_tokens,
         })
     }
 
     /// Writes an overlay; the caller saves the session.
-    pub(crate) fn insert_overlay(&mut self, session: &mut Session, new: &NewOverlay<'_>, event: i64) -> Result<Overlay> {
+    pub(crate) fn insert_overlay(
+        &mut self,
+        session: &mut Session,
+        new: &NewOverlay<'_>,
+        event: i64,
+    ) -> Result<Overlay> {
         let id: String = self.statement("SELECT lower(hex(randomblob(10)))")?.query_row([], |row| row.get(0))?;
         let mut overlay = Overlay {
             key: 0,
@@ -243,10 +252,7 @@ impl Tx<'_> {
     }
 
     fn shown_of_all(&self, path: &Path, until: i64) -> Result<Vec<Overlay>> {
-        let sql = format!(
-            "SELECT {} FROM overlay WHERE place > ?1 AND place <= ?2 AND key <= ?3",
-            Overlay::COLUMNS
-        );
+        let sql = format!("SELECT {} FROM overlay WHERE place > ?1 AND place <= ?2 AND key <= ?3", Overlay::COLUMNS);
         let mut statement = self.statement(&sql)?;
         let mut candidates = Vec::new();
         let mut next = Some(self.last_stretch(path));

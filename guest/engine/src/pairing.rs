@@ -20,6 +20,8 @@ pub(crate) struct Pairing {
     read: usize,
     open: Vec<Open>,
     pairs: Vec<(usize, usize)>,
+    /// Messages with calls that never got a result.
+    given_up: Vec<usize>,
 }
 
 /// Whether a message is a turn of the user's, behind which older calls are given up.
@@ -46,14 +48,20 @@ impl Pairing {
             for open in &mut self.open {
                 open.users += 1;
             }
-            self.open.retain(|open| open.users < 2);
+            let given_up = &mut self.given_up;
+            self.open.retain(|open| {
+                if open.users == 2 {
+                    given_up.push(open.at);
+                }
+                open.users < 2
+            });
         }
         self.read += 1;
     }
 
-    /// The first message with a call that is still open.
-    pub(crate) fn first_open(&self) -> Option<usize> {
-        self.open.iter().map(|open| open.at).min()
+    /// Whether a message has a call that was given up or is open: one without a result.
+    pub(crate) fn is_unanswered(&self, at: usize) -> bool {
+        self.open.iter().any(|open| open.at == at) || self.given_up.contains(&at)
     }
 
     /// Whether a cut before this message parts a call from its result.
@@ -83,9 +91,10 @@ mod tests {
     #[test]
     fn parallel_calls_and_their_results_are_one_unit() {
         let pairing = pairing(&[("user", ""), ("assistant", "cx\ncy"), ("tool", "ry"), ("tool", "rx"), ("user", "")]);
-        assert_eq!((0..6).map(|before| pairing.parts(before)).collect::<Vec<_>>(), [
-            false, false, true, true, false, false
-        ]);
+        assert_eq!(
+            (0..6).map(|before| pairing.parts(before)).collect::<Vec<_>>(),
+            [false, false, true, true, false, false]
+        );
     }
 
     #[test]
@@ -98,12 +107,11 @@ mod tests {
     #[test]
     fn a_call_is_open_until_a_second_user_message_follows() {
         let mut pairing = pairing(&[("assistant", "cx"), ("user", "")]);
-        assert_eq!(pairing.first_open(), Some(0));
         assert!(pairing.open_between(0, 0));
         pairing.read("user", &message::decode("ry"));
-        assert_eq!(pairing.first_open(), Some(0), "a message of results is no turn of the user's");
+        assert!(pairing.open_between(0, 0), "a message of results is no turn of the user's");
         pairing.read("user", &[]);
-        assert_eq!(pairing.first_open(), None);
+        assert!(!pairing.open_between(0, 0) && pairing.is_unanswered(0));
         pairing.read("tool", &message::decode("rx"));
         assert!(!pairing.parts(1), "a result that comes too late belongs to nothing");
     }

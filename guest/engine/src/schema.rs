@@ -179,6 +179,13 @@ CREATE TABLE overlay(
 CREATE INDEX overlay_session ON overlay(session);
 CREATE INDEX overlay_place ON overlay(place);
 
+-- Compactions that came to nothing since the last one, and the tokens of the path from which on the next is tried.
+CREATE TABLE refusal(
+  session INTEGER PRIMARY KEY,
+  count INTEGER NOT NULL,
+  wait INTEGER NOT NULL
+) STRICT;
+
 -- Session 0 is the store.
 CREATE TABLE config(
   session INTEGER NOT NULL,

@@ -34,7 +34,8 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    const SELECT: &str = "SELECT key, last_seq, leaf, chosen, messages, bytes, tokens, deletions, corrected, outside, overlays, tangled
+    const SELECT: &str =
+        "SELECT key, last_seq, leaf, chosen, messages, bytes, tokens, deletions, corrected, outside, overlays, tangled
          FROM session WHERE id = ?1";
 
     fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {

@@ -378,6 +378,10 @@ pub struct Compaction {
     pub created_at: i64,
     /// The compaction that stands in its place now.
     pub replaced_by: Option<String>,
+    /// Tokens of the prompt, as the model's provider counted.
+    pub input_tokens: Option<u32>,
+    /// Tokens of the summary, as the model's provider counted.
+    pub output_tokens: Option<u32>,
 }
 
 /// A compaction that was prepared.
@@ -387,6 +391,8 @@ pub struct CompactionPlan {
     pub token: String,
     /// What to ask the model.
     pub prompt: String,
+    /// The answer should not be longer than this many tokens.
+    pub max_tokens: u32,
     /// The first message that would be covered.
     pub first_id: String,
     /// The last message that would be covered.
@@ -397,6 +403,45 @@ pub struct CompactionPlan {
     pub tokens_before: u32,
     /// Estimated tokens of the path afterwards.
     pub tokens_after: u32,
+}
+
+/// What a model is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SummaryRequest {
+    /// The whole prompt.
+    pub prompt: String,
+    /// The answer should not be longer than this many tokens.
+    pub max_tokens: u32,
+}
+
+/// What a model answers.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Summary {
+    /// The text.
+    pub text: String,
+    /// The model stopped because of the length.
+    pub truncated: bool,
+    /// Tokens of the prompt, as the model's provider counts.
+    pub input_tokens: Option<u32>,
+    /// Tokens of the answer, as the model's provider counts.
+    pub output_tokens: Option<u32>,
+}
+
+/// Why a model gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SummarizeError {
+    /// There is no model, or it cannot be reached.
+    #[error("the model cannot be reached: {0}")]
+    Unavailable(String),
+    /// Too many requests.
+    #[error("too many requests: {0}")]
+    RateLimited(String),
+    /// The prompt does not fit the model.
+    #[error("the prompt is too long: {0}")]
+    TooLong(String),
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
 }
 
 /// What fills the file, in bytes.

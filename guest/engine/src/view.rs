@@ -153,9 +153,8 @@ impl Tx<'_> {
             for piece in pieces {
                 let more = match piece {
                     Piece::Overlay(overlay) => {
-                        let given = at.is_some_and(|at| {
-                            if newest_first { overlay.first >= at } else { overlay.first <= at }
-                        });
+                        let given =
+                            at.is_some_and(|at| if newest_first { overlay.first >= at } else { overlay.first <= at });
                         if given {
                             continue;
                         }

@@ -20,6 +20,7 @@ mod quote;
 #[cfg(test)]
 mod tests;
 pub mod tokens;
+mod transcript;
 
 pub use calls::{Call, CallKind, decode, encode};
 pub use derived::{Derived, derive};
@@ -28,3 +29,4 @@ pub use inline::{Inline, MIN_INLINE_BYTES, inline_media, is_blank_at};
 pub use metadata::same_without_reserved;
 pub use preview::preview;
 pub use quote::quote;
+pub use transcript::transcript;
