@@ -6,6 +6,8 @@ use talktree_engine::{Durability, Error, Kind, Result};
 
 const DURABILITY: &str = "TALKTREE_DURABILITY";
 const LOCKING: &str = "TALKTREE_LOCKING";
+const INLINE_COMPACTION: &str = "TALKTREE_INLINE_COMPACTION";
+const RESERVED_KEYS: &str = "TALKTREE_RESERVED_METADATA_KEYS";
 const BUSY_TIMEOUT: &str = "TALKTREE_BUSY_TIMEOUT_MS";
 
 /// How long another instance is waited for where nothing else is said, in ms.
@@ -27,6 +29,10 @@ pub(crate) struct Settings {
     pub(crate) durability: Durability,
     /// Who keeps others out.
     pub(crate) locking: Locking,
+    /// Whether sessions may be compacted within an append.
+    pub(crate) inline_compaction: bool,
+    /// Metadata keys that no client can write.
+    pub(crate) reserved_keys: Vec<String>,
     /// How long another instance is waited for, in ms.
     pub(crate) busy_timeout: u64,
 }
@@ -45,17 +51,23 @@ impl Settings {
             "host" => Locking::Host,
             other => return Err(wrong(LOCKING, other, "`marks` or `host`")),
         };
+        let inline_compaction = match given(INLINE_COMPACTION).as_str() {
+            "" | "on" => true,
+            "off" => false,
+            other => return Err(wrong(INLINE_COMPACTION, other, "`on` or `off`")),
+        };
+        let reserved_keys = given(RESERVED_KEYS).split(',').filter(|key| !key.is_empty()).map(str::to_owned).collect();
         let busy_timeout = match given(BUSY_TIMEOUT).as_str() {
             "" => DEFAULT_BUSY_TIMEOUT,
             number => number.parse().map_err(|_| wrong(BUSY_TIMEOUT, number, "a number of milliseconds"))?,
         };
-        Ok(Self { durability, locking, busy_timeout })
+        Ok(Self { durability, locking, inline_compaction, reserved_keys, busy_timeout })
     }
 
     /// What the engine wants to know of them.
     #[cfg(target_arch = "wasm32")]
     pub(crate) fn options(&self) -> Options {
-        Options { durability: self.durability, ..Options::default() }
+        Options { durability: self.durability, reserved_metadata_keys: self.reserved_keys.clone() }
     }
 }
 
@@ -78,7 +90,13 @@ mod tests {
         let settings = Settings::read(|_| None).unwrap();
         assert_eq!(
             settings,
-            Settings { durability: Durability::Full, locking: Locking::Marks, busy_timeout: DEFAULT_BUSY_TIMEOUT }
+            Settings {
+                durability: Durability::Full,
+                locking: Locking::Marks,
+                inline_compaction: true,
+                reserved_keys: Vec::new(),
+                busy_timeout: DEFAULT_BUSY_TIMEOUT,
+            }
         );
     }
 
@@ -86,12 +104,20 @@ mod tests {
     fn what_is_set_is_taken() {
         assert_eq!(read(DURABILITY, "normal").unwrap().durability, Durability::Normal);
         assert_eq!(read(LOCKING, "host").unwrap().locking, Locking::Host);
+        assert!(!read(INLINE_COMPACTION, "off").unwrap().inline_compaction);
+        assert_eq!(read(RESERVED_KEYS, "a,,b c").unwrap().reserved_keys, ["a", "b c"]);
         assert_eq!(read(BUSY_TIMEOUT, "0").unwrap().busy_timeout, 0);
     }
 
     #[test]
     fn what_means_nothing_is_refused() {
-        for (name, value) in [(DURABILITY, "FULL"), (LOCKING, "none"), (BUSY_TIMEOUT, "-1"), (BUSY_TIMEOUT, "5s")] {
+        for (name, value) in [
+            (DURABILITY, "FULL"),
+            (LOCKING, "none"),
+            (INLINE_COMPACTION, "1"),
+            (BUSY_TIMEOUT, "-1"),
+            (BUSY_TIMEOUT, "5s"),
+        ] {
             let error = read(name, value).unwrap_err();
             assert_eq!((error.kind, error.subject.as_deref()), (Kind::NotConfigured, Some(name)));
         }

@@ -77,8 +77,8 @@ pub use error::{Error, ErrorKind, Result};
 pub use history::History;
 pub use message::{IntoMessage, Json};
 pub use operations::{
-    AppendMessage, AppendMessages, DeleteMessages, GetBranches, GetHistory, GetHistoryRowStats, GetLatestLeaf, GetMedia,
-    GetMessage, GetRecentHistory, ListMessages, ReadHistory, UpdateMessage, UpsertMessage,
+    AppendMessage, AppendMessages, DeleteMessages, GetBranches, GetHistory, GetHistoryRowStats, GetLatestLeaf,
+    GetMedia, GetMessage, GetRecentHistory, ListMessages, ReadHistory, UpdateMessage, UpsertMessage,
 };
 pub use session::Session;
 pub use settings::Durability;

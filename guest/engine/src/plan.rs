@@ -20,7 +20,9 @@ use crate::place::Place;
 use crate::prompt::{FRAME_TOKENS, Prompt};
 use crate::session::Session;
 use crate::store::{Store, Tx};
-use crate::types::{Compaction, CompactionPlan, Configuration, MediaMode, SummarizeError, Summary, SummaryRequest};
+use crate::types::{
+    AutoCompact, Compaction, CompactionPlan, Configuration, MediaMode, SummarizeError, Summary, SummaryRequest,
+};
 use crate::view::{Item, Step, View};
 
 /// A summary is asked to have at most this many tokens, and at least the smaller number where that is not more than
@@ -50,51 +52,7 @@ impl<P: Place> Store<P> {
     }
 
     /// Puts a summary in the place of what a plan covers.
-    pub fn commit_compaction(&mut self, session: &str, token: &str, summary: &str) -> Result<Compaction> {
-        self.commit(session, token, &Summary { text: summary.to_owned(), ..Summary::default() })
-    }
-
-    /// Says that no summary came for a plan: automatic attempts wait until the path has grown.
-    pub fn abandon_compaction(&mut self, session: &str, token: &str) -> Result<()> {
-        self.write(|tx| {
-            let Some(session) = tx.session(session)? else { return Ok(()) };
-            match tx.planned(&session, token)? {
-                Some(planned) => tx.refuse(&session, &planned.view).map(drop),
-                None => Ok(()),
-            }
-        })
-    }
-
-    /// Compacts the path to a leaf with a model, step by step until nothing is left to cover. None: there was nothing.
-    pub fn compact(
-        &mut self,
-        session: &str,
-        leaf_id: Option<&str>,
-        mut summarize: impl FnMut(&SummaryRequest) -> Result<Summary, SummarizeError>,
-    ) -> Result<Option<Compaction>> {
-        let mut last = None;
-        for _ in 0..MAX_STEPS {
-            let Some(plan) = self.prepare_compaction(session, leaf_id)? else { return Ok(last) };
-            let request = SummaryRequest::for_plan(&plan);
-            let summary = match summarize(&request) {
-                Ok(summary) => summary,
-                Err(error) => {
-                    self.abandon_compaction(session, &plan.token)?;
-                    return Err(Error::new(Kind::SummarizerFailed, format!("no summary was given: {error}")));
-                }
-            };
-            match self.commit(session, &plan.token, &summary) {
-                Ok(compaction) => last = Some(compaction),
-                // A later step that gains nothing does not undo the ones before it.
-                Err(error) if error.kind == Kind::NoProgress && last.is_some() => return Ok(last),
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(last)
-    }
-
-    /// As `commit_compaction`, with what the model's provider said of the summary.
-    pub fn commit(&mut self, session: &str, token: &str, summary: &Summary) -> Result<Compaction> {
+    pub fn commit_compaction(&mut self, session: &str, token: &str, summary: &Summary) -> Result<Compaction> {
         let mut refused = None;
         let committed = self.write(|tx| {
             refused = None;
@@ -131,6 +89,53 @@ impl<P: Place> Store<P> {
             (None, Some(error)) => Err(error),
             (None, None) => Err(Error::new(Kind::Other, "the compaction came to nothing")),
         }
+    }
+
+    /// When a session's path above its threshold is compacted.
+    pub fn auto_compact(&mut self, session: &str) -> Result<AutoCompact> {
+        self.read(|tx| {
+            let session = tx.session(session)?.map(|session| session.key);
+            Ok(tx.configuration(session)?.auto_compact)
+        })
+    }
+
+    /// Says that no summary came for a plan: automatic attempts wait until the path has grown.
+    pub fn abandon_compaction(&mut self, session: &str, token: &str) -> Result<()> {
+        self.write(|tx| {
+            let Some(session) = tx.session(session)? else { return Ok(()) };
+            match tx.planned(&session, token)? {
+                Some(planned) => tx.refuse(&session, &planned.view).map(drop),
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// Compacts the path to a leaf with a model, step by step until nothing is left to cover. None: there was nothing.
+    pub fn compact(
+        &mut self,
+        session: &str,
+        leaf_id: Option<&str>,
+        mut summarize: impl FnMut(&SummaryRequest) -> Result<Summary, SummarizeError>,
+    ) -> Result<Option<Compaction>> {
+        let mut last = None;
+        for _ in 0..MAX_STEPS {
+            let Some(plan) = self.prepare_compaction(session, leaf_id)? else { return Ok(last) };
+            let request = SummaryRequest::for_plan(&plan);
+            let summary = match summarize(&request) {
+                Ok(summary) => summary,
+                Err(error) => {
+                    self.abandon_compaction(session, &plan.token)?;
+                    return Err(Error::new(Kind::SummarizerFailed, format!("no summary was given: {error}")));
+                }
+            };
+            match self.commit_compaction(session, &plan.token, &summary) {
+                Ok(compaction) => last = Some(compaction),
+                // A later step that gains nothing does not undo the ones before it.
+                Err(error) if error.kind == Kind::NoProgress && last.is_some() => return Ok(last),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(last)
     }
 }
 
@@ -194,8 +199,15 @@ impl Tx<'_> {
             }
             Ok(Step::Taken)
         })?;
-        let tail = tail.unwrap_or_else(|| cut.tail_at_root(within, least));
-        Ok(if tail >= begins.len() { None } else { tail.checked_sub(1).and_then(|at| begins.get(at).copied()) })
+        let tail = match tail {
+            // The walk was ended, so something is above.
+            Some(tail) => tail,
+            None => match cut.tail_at_root(within, least) {
+                all if all >= begins.len() => return Ok(None),
+                tail => tail,
+            },
+        };
+        Ok(tail.checked_sub(1).and_then(|last| begins.get(last).copied()))
     }
 
     /// The middle of a path that a compaction covers, as far as it fits one prompt.

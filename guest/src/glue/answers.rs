@@ -161,3 +161,28 @@ impl From<engine::CheckReport> for wit::CheckReport {
         Self { sound, problems }
     }
 }
+
+impl From<engine::Compaction> for wit::Compaction {
+    fn from(compaction: engine::Compaction) -> Self {
+        let engine::Compaction {
+            id,
+            summary,
+            first_id,
+            last_id,
+            count,
+            created_at,
+            replaced_by,
+            input_tokens,
+            output_tokens,
+        } = compaction;
+        Self { id, summary, first_id, last_id, count, created_at, replaced_by, input_tokens, output_tokens }
+    }
+}
+
+impl From<engine::CompactionPlan> for wit::CompactionPlan {
+    fn from(plan: engine::CompactionPlan) -> Self {
+        let engine::CompactionPlan { token, prompt, max_tokens, first_id, last_id, count, tokens_before, tokens_after } =
+            plan;
+        Self { token, prompt, max_tokens, first_id, last_id, count, tokens_before, tokens_after }
+    }
+}

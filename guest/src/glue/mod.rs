@@ -4,6 +4,7 @@ mod answers;
 mod arguments;
 mod error;
 mod store;
+mod summarizer;
 
 mod bindings {
     #![allow(missing_docs, reason = "generated; the WIT has the documentation")]

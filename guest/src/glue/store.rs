@@ -6,7 +6,7 @@ use std::env;
 use talktree_engine as engine;
 
 use super::bindings::exports::talktree::sessions::store::Guest;
-use super::{Component, wit};
+use super::{Component, summarizer, wit};
 use crate::place::Preopened;
 use crate::settings::Settings;
 
@@ -33,9 +33,24 @@ fn on_store<A, B: From<A>>(work: impl FnOnce(&mut Store) -> engine::Result<A>) -
     })
 }
 
+/// Compacts within the append, where the session is configured so and the host allows it. The append is written
+/// already: whatever comes of this changes nothing about its answer but that no compaction is due any more.
+fn compacted_inline(session: &str) -> bool {
+    let compacted: Answer<bool> = on_store(|store| {
+        if !store.place().settings().inline_compaction || store.auto_compact(session)? != engine::AutoCompact::Inline {
+            return Ok(false);
+        }
+        Ok(store.compact(session, None, summarizer::summarize).is_ok())
+    });
+    compacted.unwrap_or(false)
+}
+
 impl Guest for Component {
     fn append_message(session: String, message: String, options: wit::AppendOptions) -> Answer<wit::AppendResult> {
-        on_store(|store| store.append_message(&session, &message, &options.into()))
+        let mut result: wit::AppendResult =
+            on_store(|store| store.append_message(&session, &message, &options.into()))?;
+        result.compaction_due = result.compaction_due && !compacted_inline(&session);
+        Ok(result)
     }
 
     fn append_messages(
@@ -43,7 +58,10 @@ impl Guest for Component {
         messages: Vec<String>,
         options: wit::AppendOptions,
     ) -> Answer<wit::ChainResult> {
-        on_store(|store| store.append_messages(&session, &messages, &options.into()))
+        let mut result: wit::ChainResult =
+            on_store(|store| store.append_messages(&session, &messages, &options.into()))?;
+        result.compaction_due = result.compaction_due && !compacted_inline(&session);
+        Ok(result)
     }
 
     fn update_message(session: String, message: String, source: wit::Source) -> Answer<Option<String>> {
@@ -136,6 +154,46 @@ impl Guest for Component {
 
     fn configure(scope: wit::ConfigScope, changes: wit::ConfigurationChange) -> Answer<wit::Configuration> {
         on_store(|store| store.configure(&scope.into(), &changes.into()))
+    }
+
+    fn prepare_compaction(session: String, leaf_id: Option<String>) -> Answer<Option<wit::CompactionPlan>> {
+        on_store(|store| store.prepare_compaction(&session, leaf_id.as_deref()).map(|plan| plan.map(Into::into)))
+    }
+
+    fn commit_compaction(
+        session: String,
+        token: String,
+        summary: String,
+        details: wit::SummaryDetails,
+    ) -> Answer<wit::Compaction> {
+        let wit::SummaryDetails { truncated, input_tokens, output_tokens } = details;
+        let summary = engine::Summary { text: summary, truncated, input_tokens, output_tokens };
+        on_store(|store| store.commit_compaction(&session, &token, &summary))
+    }
+
+    fn abandon_compaction(session: String, token: String) -> Answer<()> {
+        on_store(|store| store.abandon_compaction(&session, &token))
+    }
+
+    fn compact(session: String, leaf_id: Option<String>) -> Answer<Option<wit::Compaction>> {
+        on_store(|store| {
+            store.compact(&session, leaf_id.as_deref(), summarizer::summarize).map(|made| made.map(Into::into))
+        })
+    }
+
+    fn add_compaction(session: String, summary: String, first_id: String, last_id: String) -> Answer<wit::Compaction> {
+        on_store(|store| store.add_compaction(&session, &summary, &first_id, &last_id))
+    }
+
+    fn get_compactions(session: String) -> Answer<Vec<wit::Compaction>> {
+        on_store(|store| {
+            let compactions = store.get_compactions(&session)?;
+            Ok(compactions.into_iter().map(Into::into).collect::<Vec<_>>())
+        })
+    }
+
+    fn remove_compaction(session: String, id: String) -> Answer<bool> {
+        on_store(|store| store.remove_compaction(&session, &id))
     }
 
     fn stats() -> Answer<wit::StoreStats> {

@@ -31,6 +31,11 @@ pub(crate) struct Preopened {
 }
 
 impl Preopened {
+    /// What the host has set.
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// The directory, with what the host has set.
     pub(crate) fn new(settings: Settings) -> Self {
         if settings.locking == Locking::Marks {
