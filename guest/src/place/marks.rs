@@ -7,15 +7,15 @@
 //!
 //! - **Taking**: find the highest generation `n`. If it is free, or was left behind, make `owner.<n+1>`: making a file
 //!   that must not exist yet is one step, which only one instance can win. Write `busy` into it. Then look again:
-//!   nothing higher may be there, `n` must be, and if it was busy it must still say the same; else what we saw was out
-//!   of date, our file goes and we begin anew. Then delete the lower ones, **lowest first**.
-//! - **Again**: who had the last turn makes `n+1` at once, and looks that there is no `n+2` and that `owner.<n>` is
-//!   still there. Since lower ones go first, it would be gone if anybody had ever had `n+1` before us. So turns in a row
-//!   need no listing.
+//!   nothing higher may be there, and `n` must still say what it said; else what we saw was out of date, our file goes
+//!   and we begin anew. Then delete the lower ones, **lowest first**.
+//! - **Again**: who had the last turn makes `n+1` at once, and looks that there is no `n+2` and that `owner.<n>` still
+//!   says what we wrote. Since lower ones go first, it would be gone if anybody had ever had `n+1` before us. So turns
+//!   in a row need no listing.
 //! - **Keeping**: when the database is about to be read or written, and when the turn ends, and a second has passed
 //!   since the last look: write the time into the mark anew, **then** look that there is no `n+1` and that `owner.<n>`
-//!   is still there (in that order: if `n+1` had come and gone, `n` would have gone before it). Else the turn is lost:
-//!   everything on the database fails from there on, and the end of the turn answers `busy`.
+//!   says what we wrote (in that order: if `n+1` had come and gone, `n` would have gone before it). Else the turn is
+//!   lost: everything on the database fails from there on, and the end of the turn answers `busy`.
 //! - **Giving back**: the file is rewritten as `free` and stays. So the numbers only rise.
 //! - **Left behind**: a busy mark was left behind when it was *seen* unchanged for 5 s, or for 2 s where the time in it
 //!   is at least 5 s away from now. The waiting is measured by the monotonic clock: a jump of the wall clock alone takes
@@ -23,11 +23,12 @@
 //!
 //! # Why it is safe
 //!
-//! Two instances never win the same generation. What is left is an owner that is taken for dead while it lives. Both
-//! sides first write and then look: the owner renews its mark and looks for a higher one, the other makes the higher
-//! one and looks whether the mark was renewed. So at least one of them sees the other, and gives way: the owner by
-//! failing, the other by beginning anew. And between two of its looks, at most a second, nobody may take an owner for
-//! dead, since its mark has not been unchanged for two.
+//! Two instances never win the same generation. (One that was frozen on the way may make a low one once more, and finds
+//! out when it looks again. So it is by what a mark says that it is known, never by its name: no two say the same.) What
+//! is left is an owner that is taken for dead while it lives. Both sides first write and then look: the owner renews its
+//! mark and looks for a higher one, the other makes the higher one and looks whether the mark was renewed. So at least
+//! one of them sees the other, and gives way: the owner by failing, the other by beginning anew. And between two of its
+//! looks, at most a second, nobody may take an owner for dead, since its mark has not been unchanged for two.
 //!
 //! An owner that lost its turn has written complete transactions, or a piece of one without its end, which recovery
 //! skips. What was not known to be ours at the end of the turn is not acknowledged.
@@ -101,12 +102,12 @@ pub(crate) enum Refusal {
 /// The marks of one directory, as one instance sees them.
 pub(crate) struct Marks<S: Surroundings> {
     surroundings: S,
-    /// Told apart from other instances by this; only for people who look at the files.
+    /// Told apart from other instances by this.
     instance: u64,
     turn: Turn<S::Mark>,
-    /// The generation of our last turn, if it ended well.
-    last: Option<u64>,
-    /// A busy mark as it was first seen: generation, content, when.
+    /// The generation of our last turn, if it ended well, and what we wrote into its mark.
+    last: Option<(u64, String)>,
+    /// The highest mark as it was first seen: generation, content, when.
     watched: Option<(u64, Vec<u8>, u64)>,
     /// Counts what we write into marks, so that no two are alike.
     beat: u64,
@@ -124,6 +125,8 @@ enum Turn<M> {
 struct Own<M> {
     generation: u64,
     mark: M,
+    /// What we last wrote into it.
+    content: String,
     /// The time before our last look: it was ours then.
     looked: u64,
 }
@@ -134,23 +137,20 @@ impl<S: Surroundings> Marks<S> {
         Self { surroundings, instance, turn: Turn::None, last: None, watched: None, beat: 0 }
     }
 
-    /// Takes the turn, and waits at most this many ms for whoever has it, or 2 s longer where the mark looks left behind.
+    /// Takes the turn, and waits at most this many ms for whoever has it, or 3 s longer where the mark looks left behind.
     /// So even instances that live shortly and wait little get past it. True: somebody else may have had it since our last one.
+    /// (False can come too late, in an instance that was frozen just then: the first look, or the end, tells.)
     pub(crate) fn begin(&mut self, timeout: u64) -> Result<bool, Refusal> {
-        if let Some(last) = self.last.take()
+        if let Some((last, content)) = self.last.take()
             && let Some(own) = self.create(last + 1)?
         {
-            let alone = self
-                .surroundings
-                .is_there(&name(last + 2))
-                .map(|higher| !higher)
-                .and_then(|alone| Ok(alone && self.surroundings.is_there(&name(last))?));
+            let alone = self.is_alone(last + 2, last, &content);
             if alone == Ok(true) {
                 self.take(own, [last]);
                 return Ok(false);
             }
             self.remove(own.generation)?;
-            alone.map_err(Refusal::Host)?;
+            alone?;
         }
         self.begin_among_others(timeout).map(|()| true)
     }
@@ -174,11 +174,14 @@ impl<S: Surroundings> Marks<S> {
             if now.saturating_sub(own.looked) < LOOK_EVERY {
                 return true;
             }
-            self.beat += 1;
-            let kept =
-                self.surroundings.write(&own.mark, &self.content("busy")).is_ok() && self.is_ours(own.generation);
+            let generation = own.generation;
+            let content = self.content("busy");
+            let Turn::Held(own) = &self.turn else { return false };
+            let kept = self.surroundings.write(&own.mark, &content).is_ok()
+                // What cannot be looked at is not ours.
+                && self.is_alone(generation + 1, generation, &content) == Ok(true);
             self.turn = match std::mem::replace(&mut self.turn, Turn::None) {
-                Turn::Held(own) if kept => Turn::Held(Own { looked: now, ..own }),
+                Turn::Held(own) if kept => Turn::Held(Own { looked: now, content, ..own }),
                 Turn::Held(own) => Turn::Lost(own.mark),
                 other => other,
             };
@@ -188,21 +191,18 @@ impl<S: Surroundings> Marks<S> {
     /// Gives the turn back. An error: it was lost meanwhile, and what was done in it must not be acknowledged.
     pub(crate) fn end(&mut self) -> Result<(), Refusal> {
         self.may(true);
-        self.beat += 1;
         let free = self.content("free");
-        // Where this fails others wait until the mark counts as left behind; what was done is done.
-        let give_back = |surroundings: &S, mark: &S::Mark| {
-            let _ = surroundings.write(mark, &free);
-        };
         match std::mem::replace(&mut self.turn, Turn::None) {
             Turn::Held(own) => {
-                give_back(&self.surroundings, &own.mark);
-                self.last = Some(own.generation);
+                // Where this fails others wait until the mark counts as left behind; what was done is done.
+                if self.surroundings.write(&own.mark, &free).is_ok() {
+                    self.last = Some((own.generation, free));
+                }
                 Ok(())
             }
             Turn::Lost(mark) => {
                 // Whoever took it may have given way to us at the same moment.
-                give_back(&self.surroundings, &mark);
+                let _ = self.surroundings.write(&mark, &free);
                 Err(Refusal::Lost)
             }
             Turn::None | Turn::Unmarked => Ok(()),
@@ -239,7 +239,9 @@ impl<S: Surroundings> Marks<S> {
                 Seen::Gone => {}
                 Seen::Busy { perhaps_left_behind } => {
                     let waited = self.surroundings.monotonic().saturating_sub(begun);
-                    if waited >= timeout && !(perhaps_left_behind && waited < timeout.saturating_add(WATCHED)) {
+                    if waited >= timeout
+                        && !(perhaps_left_behind && waited < timeout.saturating_add(WATCHED + LOOK_EVERY))
+                    {
                         return Err(Refusal::Busy(waited));
                     }
                     self.surroundings.sleep(pause);
@@ -257,24 +259,27 @@ impl<S: Surroundings> Marks<S> {
 
     /// How the highest mark looks.
     fn look_at(&mut self, generation: u64) -> Result<Seen, Refusal> {
+        // We may be frozen beside the reading: what was seen first counts from after it, what was seen last until before.
+        let before = self.surroundings.monotonic();
         let Some(content) = self.surroundings.read(&name(generation)).map_err(Refusal::Host)? else {
             return Ok(Seen::Gone);
         };
-        let time = match parse(&content) {
-            Some(State::Free) => return Ok(Seen::Free),
-            Some(State::Busy(time)) => Some(time),
-            // Its maker has not come to writing it yet, or was killed there.
-            None => None,
-        };
-        let now = self.surroundings.monotonic();
+        // None: its maker has not come to writing it yet, or was killed there.
+        let state = parse(&content);
         let since = match &self.watched {
-            Some((known, before, since)) if *known == generation && *before == content => *since,
+            Some((known, same, since)) if *known == generation && *same == content => *since,
             _ => {
+                let now = self.surroundings.monotonic();
                 self.watched = Some((generation, content, now));
                 now
             }
         };
-        let unchanged = now.saturating_sub(since);
+        let time = match state {
+            Some(State::Free) => return Ok(Seen::Free),
+            Some(State::Busy(time)) => Some(time),
+            None => None,
+        };
+        let unchanged = before.saturating_sub(since);
         let off = time.is_some_and(|time| self.surroundings.wall().abs_diff(time) >= LEFT_BEHIND);
         let enough = if off { WATCHED } else { LEFT_BEHIND };
         if unchanged >= enough {
@@ -283,14 +288,20 @@ impl<S: Surroundings> Marks<S> {
         Ok(Seen::Busy { perhaps_left_behind: off })
     }
 
-    /// Whether the mark that we are about to follow is still there, and if it was busy still says what we watched.
+    /// Whether the mark that we are about to follow still says what we decided on.
     fn is_as_it_was(&self, generation: u64) -> Result<bool, Refusal> {
-        let Some(content) = self.surroundings.read(&name(generation)).map_err(Refusal::Host)? else {
+        let content = self.surroundings.read(&name(generation)).map_err(Refusal::Host)?;
+        Ok(matches!((&self.watched, content), (Some((known, same, _)), Some(content))
+            if *known == generation && *same == content))
+    }
+
+    /// Whether there is no mark of the higher generation, and then that of the lower one says what we wrote.
+    fn is_alone(&self, higher: u64, lower: u64, content: &str) -> Result<bool, Refusal> {
+        if self.surroundings.is_there(&name(higher)).map_err(Refusal::Host)? {
             return Ok(false);
-        };
-        let watched =
-            self.watched.as_ref().is_some_and(|(known, before, _)| *known == generation && *before == content);
-        Ok(watched || matches!(parse(&content), Some(State::Free)))
+        }
+        let found = self.surroundings.read(&name(lower)).map_err(Refusal::Host)?;
+        Ok(found.is_some_and(|found| found == content.as_bytes()))
     }
 
     /// Makes the mark of a generation and writes it. None: somebody else has made it.
@@ -301,12 +312,12 @@ impl<S: Surroundings> Marks<S> {
             Err(ErrorCode::Exist) => return Ok(None),
             Err(error) => return Err(refusal(error)),
         };
-        self.beat += 1;
-        if let Err(error) = self.surroundings.write(&mark, &self.content("busy")) {
+        let content = self.content("busy");
+        if let Err(error) = self.surroundings.write(&mark, &content) {
             self.remove(generation)?;
             return Err(refusal(error));
         }
-        Ok(Some(Own { generation, mark, looked }))
+        Ok(Some(Own { generation, mark, content, looked }))
     }
 
     /// Takes the turn with the mark that was made, and deletes the lower ones in their order.
@@ -326,13 +337,9 @@ impl<S: Surroundings> Marks<S> {
         self.surroundings.delete(&name(generation)).map_err(Refusal::Host)
     }
 
-    /// Whether nobody has taken the generation after ours. What cannot be looked at is not.
-    fn is_ours(&self, generation: u64) -> bool {
-        self.surroundings.is_there(&name(generation + 1)) == Ok(false)
-            && self.surroundings.is_there(&name(generation)) == Ok(true)
-    }
-
-    fn content(&self, state: &str) -> String {
+    /// What a mark is to say now; never the same twice.
+    fn content(&mut self, state: &str) -> String {
+        self.beat += 1;
         let (time, instance, beat) = (self.surroundings.wall(), self.instance, self.beat);
         format!("talktree 1 {state} {time:020} {instance:016x} {beat:020}\n")
     }

@@ -79,7 +79,8 @@ impl Instance {
     }
 
     fn marks(&self) -> Marks<Self> {
-        Marks::new(self.clone(), self.number as u64)
+        let drawn = self.world().numbers.below(u64::MAX);
+        Marks::new(self.clone(), drawn)
     }
 
     fn world(&self) -> MutexGuard<'_, World> {
@@ -190,15 +191,11 @@ impl Surroundings for Instance {
 fn live(instance: &Instance, turns: u64) {
     let _life = instance.start();
     let mut marks = instance.marks();
-    // The turn before is ours and ended well, in this life.
-    let mut before = None;
+    // How much had been written when our last turn ended well, in this life.
+    let mut known = None;
     for turn in 0..turns {
         let me = (instance.number, turn);
-        let others = marks.begin(200_000).unwrap();
-        if !others {
-            let last = instance.world().writes.last().copied();
-            assert!(before.is_some_and(|before| before == last), "somebody has written since: {last:?}, {before:?}");
-        }
+        let others = marks.begin(20_000_000).unwrap();
         let (writes, dies) = {
             let mut world = instance.world();
             (world.numbers.below(5), world.numbers.below(10) == 0)
@@ -213,10 +210,16 @@ fn live(instance: &Instance, turns: u64) {
         }
         if dies {
             marks = instance.marks();
-            before = None;
+            known = None;
         } else {
-            let last = instance.world().writes.last().copied();
-            before = marks.end().is_ok().then_some(last);
+            let written = instance.world().writes.len();
+            let kept = marks.end().is_ok();
+            if kept && !others {
+                // It was promised that nobody else had a turn between our last one and this one.
+                let since = instance.world().writes[known.unwrap()..written].to_vec();
+                assert!(since.iter().all(|&write| write == me), "{me:?} did not notice {since:?}");
+            }
+            known = kept.then_some(written);
         }
         let idle = instance.world().numbers.below(100);
         drop(instance.pause(idle));
@@ -254,11 +257,11 @@ fn torn(writes: &[(usize, u64)]) -> Option<(usize, u64)> {
 fn turns_never_overlap_whoever_is_frozen_or_killed() {
     let mut written = 0;
     for seed in 0..150 {
-        let writes = run(4, 12, 12, seed);
+        let writes = run(2 + seed as usize % 4, 12, [6, 12, 30, 60][seed as usize / 4 % 4], seed);
         assert_eq!(torn(&writes), None, "seed {seed}: {writes:?}");
         written += writes.len();
     }
-    assert!(written > 5_000, "hardly anything was written: {written}");
+    assert!(written > 2_000, "hardly anything was written: {written}");
 }
 
 #[test]
