@@ -101,7 +101,8 @@ fn a_message_cannot_write_to_the_terminal() {
     let mut server = Server::start(root.path());
     let evil = "\u{1b}]0;title\u{7}\u{1b}[2J\r\u{202e}x\u{9b}31m";
     let mut evil_message = message(&format!("id{evil}"), &format!("role{evil}"), evil);
-    evil_message["parts"][1] = json!({"type": format!("tool-{evil}"), "toolCallId": "1", "input": evil});
+    let tool = json!({"type": format!("tool-{evil}"), "toolCallId": "1", "input": evil});
+    evil_message["parts"].as_array_mut().unwrap().push(tool);
     server.call("appendMessage", json!({"tenant": "t\u{1b}[2J", "session": "s\u{1b}[2J", "message": evil_message}));
     server.finish();
     let place = ["-t", "t\u{1b}[2J", "-s", "s\u{1b}[2J"];
@@ -126,7 +127,7 @@ fn history_prints_the_path_both_ways() {
     assert_eq!(ids(&["--newest-first"]), ["a2", "u1", "m1"]);
     assert_eq!(ids(&["--leaf", "u2"]), ["m1", "u1", "a1", "u2"]);
     assert_eq!(ids(&["--recent", "1"]), ["a2"]);
-    assert_eq!(ids(&["--recent", "150B", "--newest-first"]), ["a2", "u1"]);
+    assert_eq!(ids(&["--recent", "200B", "--newest-first"]), ["a2", "u1"]);
     let text = printed(root.path(), &["history", "-t", "t"]);
     assert!(text.starts_with("user  m1  #1  20") && text.contains("\n  Where shall we meet?\n"), "{text}");
 }

@@ -5,7 +5,7 @@
 
 use std::{
     env,
-    io::{BufRead as _, BufReader, Write as _},
+    io::{self, BufRead as _, BufReader, Write as _},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio},
 };
@@ -48,9 +48,9 @@ impl Demo {
         tour.walk(directory.path())?;
         if self.keep {
             let path = directory.keep();
-            say(&format!("The data stays in {}.", path.display()));
+            say(&format!("The data stays in {}.", path.display()))?;
         } else {
-            say("The temporary directory is removed now. `talktree --help` shows what else there is.");
+            say("The temporary directory is removed now. `talktree --help` shows what else there is.")?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -67,14 +67,14 @@ impl Tour {
         let transcript = directory.join("transcript.jsonl");
         std::fs::write(&transcript, TRANSCRIPT)?;
 
-        heading("An old transcript is imported");
-        say("It is a session file of a coding agent, with a tool call, and with one question asked in two ways.");
+        heading("An old transcript is imported")?;
+        say("It is a session file of a coding agent, with a tool call, and with one question asked in two ways.")?;
         self.command(&["import", "--tenant", TENANT, &transcript.to_string_lossy()])?;
-        say("The tenant has a directory, a sandbox and a SQLite file of its own now. The branches came along:");
+        say("The tenant has a directory, a sandbox and a SQLite file of its own now. The branches came along:")?;
         self.command(&["show", "--tenant", TENANT, "--session", SESSION])?;
 
-        heading("A runtime appends messages");
-        say("Any language will do: `talktree rpc` takes JSON-RPC on stdin, one line per request.");
+        heading("A runtime appends messages")?;
+        say("Any language will do: `talktree rpc` takes JSON-RPC on stdin, one line per request.")?;
         let mut server = Server::start(self)?;
         let end = server.call("getLatestLeaf", json!({}))?;
         let end = text(&end, "/message/id")?;
@@ -83,21 +83,23 @@ impl Tour {
             None,
         )?;
         server.append(json!({"id": "a5", "role": "assistant", "parts": [{"type": "text", "text": "Done: four people, three o'clock."}]}), None)?;
-        say("A message may be answered twice. The user goes back and asks for something else; the first branch stays:");
+        say(
+            "A message may be answered twice. The user goes back and asks for something else; the first branch stays:",
+        )?;
         server.append(json!({"id": "q5", "role": "user", "parts": [{"type": "text", "text": "No waffles. Is there a swimming pool?"}]}), Some(&end))?;
 
-        heading("The process is killed");
-        say("SIGKILL, in the middle of everything. Whatever was answered is on the disk.");
+        heading("The process is killed")?;
+        say("SIGKILL, in the middle of everything. Whatever was answered is on the disk.")?;
         server.kill()?;
         let mut server = Server::start(self)?;
-        say("A new process goes on where the old one was. The same message sent again is stored once:");
+        say("A new process goes on where the old one was. The same message sent again is stored once:")?;
         let again = server.append(json!({"id": "q5", "role": "user", "parts": [{"type": "text", "text": "No waffles. Is there a swimming pool?"}]}), Some(&end))?;
         ensure!(again["inserted"] == json!(false), "the message should have survived the kill: {again}");
         server.append(json!({"id": "a6", "role": "assistant", "parts": [{"type": "text", "text": "Yes, by the harbour, with warm sea water."}]}), None)?;
         server.finish()?;
         self.command(&["show", "--tenant", TENANT, "--session", SESSION])?;
 
-        heading("The newest messages, as a model would get them");
+        heading("The newest messages, as a model would get them")?;
         self.command(&["history", "--tenant", TENANT, "--session", SESSION, "--recent", "700"])?;
         Ok(())
     }
@@ -105,9 +107,9 @@ impl Tour {
     /// Runs a sub-command of this program and shows it as it would be typed.
     fn command(&self, arguments: &[&str]) -> anyhow::Result<()> {
         let typed: Vec<_> = arguments.iter().map(|argument| harmless(argument)).collect();
-        anstream::println!("{FAINT}${PLAIN} {STRONG}talktree {}{PLAIN}", typed.join(" "));
+        writeln!(anstream::stdout(), "{FAINT}${PLAIN} {STRONG}talktree {}{PLAIN}", typed.join(" "))?;
         let status = Command::new(&self.program).args(arguments).env("TALKTREE_ROOT", &self.root).status()?;
-        anstream::println!();
+        writeln!(anstream::stdout())?;
         ensure!(status.success(), "`talktree {}` ended with {status}", typed.join(" "));
         Ok(())
     }
@@ -123,7 +125,7 @@ struct Server {
 
 impl Server {
     fn start(tour: &Tour) -> anyhow::Result<Self> {
-        anstream::println!("{FAINT}${PLAIN} {STRONG}talktree rpc{PLAIN}");
+        writeln!(anstream::stdout(), "{FAINT}${PLAIN} {STRONG}talktree rpc{PLAIN}")?;
         let mut child = Command::new(&tour.program)
             .arg("rpc")
             .env("TALKTREE_ROOT", &tour.root)
@@ -158,8 +160,8 @@ impl Server {
         let answer: Value = serde_json::from_str(&line).context("the answer is not JSON")?;
         let columns = terminal::width().unwrap_or(160).max(40) - 2;
         let shown = format!("{method} {}", request["params"]);
-        anstream::println!("{FAINT}> {}{PLAIN}", cut(&harmless(&shown), columns));
-        anstream::println!("{FAINT}< {}{PLAIN}", cut(&harmless(line.trim_end()), columns));
+        writeln!(anstream::stdout(), "{FAINT}> {}{PLAIN}", cut(&harmless(&shown), columns))?;
+        writeln!(anstream::stdout(), "{FAINT}< {}{PLAIN}", cut(&harmless(line.trim_end()), columns))?;
         match answer.get("result") {
             Some(result) => Ok(result.clone()),
             None => bail!("{method} failed: {}", answer["error"]["message"]),
@@ -169,7 +171,7 @@ impl Server {
     fn kill(mut self) -> anyhow::Result<()> {
         self.child.kill()?;
         self.child.wait()?;
-        anstream::println!("{FAINT}$ kill -KILL {}{PLAIN}\n", self.child.id());
+        writeln!(anstream::stdout(), "{FAINT}$ kill -KILL {}{PLAIN}\n", self.child.id())?;
         Ok(())
     }
 
@@ -178,7 +180,7 @@ impl Server {
         let Self { mut child, requests, .. } = self;
         drop(requests);
         let status = child.wait()?;
-        anstream::println!();
+        writeln!(anstream::stdout())?;
         ensure!(status.success(), "talktree rpc ended with {status}");
         Ok(())
     }
@@ -189,10 +191,10 @@ fn text(value: &Value, pointer: &str) -> anyhow::Result<String> {
     found.map(str::to_owned).with_context(|| format!("the answer has no {pointer}"))
 }
 
-fn heading(text: &str) {
-    anstream::println!("\n{STRONG}== {text}{PLAIN}\n");
+fn heading(text: &str) -> io::Result<()> {
+    writeln!(anstream::stdout(), "\n{STRONG}== {text}{PLAIN}\n")
 }
 
-fn say(text: &str) {
-    anstream::println!("{text}");
+fn say(text: &str) -> io::Result<()> {
+    writeln!(anstream::stdout(), "{text}")
 }

@@ -1,7 +1,7 @@
 //! `talktree import`: conversations out of the files of other programs.
 
 use std::{
-    io::{self, IsTerminal as _},
+    io::{self, IsTerminal as _, Write},
     path::{Path, PathBuf},
     process::ExitCode,
     sync::{Arc, Mutex, PoisonError},
@@ -89,22 +89,27 @@ impl Import {
         let talktree = Talktree::open(&self.root.root).await?;
         let tenant = talktree.tenant(&self.tenant)?;
         let mut all_well = true;
+        let mut told = Ok(());
         for file in &self.files {
             let done = self.import(file, &tenant).await;
             all_well &= matches!(&done, Ok(report) if report.failures() == 0 && report.stopped.is_none());
-            if self.json {
+            let this = if self.json {
                 let report = FileReport {
                     file,
                     dry_run: self.dry_run,
                     error: done.as_ref().err().map(|error| format!("{error:#}")),
                     report: done.as_ref().ok(),
                 };
-                println!("{}", serde_json::to_string(&report).context("the report cannot be written as JSON")?);
+                let line = serde_json::to_string(&report).context("the report cannot be written as JSON")?;
+                writeln!(io::stdout(), "{line}")
             } else {
-                print(file, &done, self.dry_run);
-            }
+                print(&mut anstream::stdout(), file, &done, self.dry_run)
+            };
+            // That nobody listens is no reason to leave files out.
+            told = told.and(this);
         }
         talktree.close().await?;
+        told?;
         Ok(if all_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
@@ -173,18 +178,18 @@ impl Bar {
 }
 
 /// Prints for people what became of a file.
-fn print(file: &Path, done: &anyhow::Result<Report>, dry_run: bool) {
+fn print(out: &mut impl Write, file: &Path, done: &anyhow::Result<Report>, dry_run: bool) -> io::Result<()> {
     let file = file.display().to_string();
     let file = harmless(&file);
     let report = match done {
         Ok(report) => report,
         Err(error) => {
-            anstream::println!("{STRONG}{file}{PLAIN}: {BAD}not imported{PLAIN}: {}", harmless(&format!("{error:#}")));
-            return;
+            writeln!(out, "{STRONG}{file}{PLAIN}: {BAD}not imported{PLAIN}: {}", harmless(&format!("{error:#}")))?;
+            return Ok(());
         }
     };
     let would = if dry_run { " (nothing was stored: dry run)" } else { "" };
-    anstream::println!("{STRONG}{file}{PLAIN}: {}{would}", report.format);
+    writeln!(out, "{STRONG}{file}{PLAIN}: {}{would}", report.format)?;
     for session in &report.sessions {
         let name = match session.id.as_str() {
             "" => "the default session".to_owned(),
@@ -202,26 +207,28 @@ fn print(file: &Path, done: &anyhow::Result<Report>, dry_run: bool) {
         if words.is_empty() {
             words.push("no messages".to_owned());
         }
-        anstream::println!("  {name}{title}: {}", words.join(", "));
+        writeln!(out, "  {name}{title}: {}", words.join(", "))?;
         if !session.kept_in_metadata.is_empty() {
             let kept = session.kept_in_metadata.iter().map(|(kind, count)| format!("{count} {}", harmless(kind)));
-            anstream::println!("    {FAINT}kept in metadata: {}{PLAIN}", kept.collect::<Vec<_>>().join(", "));
+            writeln!(out, "    {FAINT}kept in metadata: {}{PLAIN}", kept.collect::<Vec<_>>().join(", "))?;
         }
-        print_problems("failed", BAD, &session.failed);
-        print_problems("put right", FAINT, &session.notes);
+        print_problems(out, "failed", BAD, &session.failed)?;
+        print_problems(out, "put right", FAINT, &session.notes)?;
     }
-    print_problems("failed", BAD, &report.failed);
+    print_problems(out, "failed", BAD, &report.failed)?;
     if let Some(why) = &report.stopped {
-        anstream::println!("  {BAD}stopped:{PLAIN} {}. Run it again to go on.", harmless(why).trim_end_matches('.'));
+        writeln!(out, "  {BAD}stopped:{PLAIN} {}. Run it again to go on.", harmless(why).trim_end_matches('.'))?;
     }
+    Ok(())
 }
 
-fn print_problems(what: &str, style: anstyle::Style, problems: &Problems) {
+fn print_problems(out: &mut impl Write, what: &str, style: anstyle::Style, problems: &Problems) -> io::Result<()> {
     for problem in problems.listed().iter().take(SHOWN) {
-        anstream::println!("    {style}{what}{PLAIN} {}: {}", harmless(&problem.place), harmless(&problem.why));
+        writeln!(out, "    {style}{what}{PLAIN} {}: {}", harmless(&problem.place), harmless(&problem.why))?;
     }
     let more = problems.total().saturating_sub(SHOWN as u64);
     if more > 0 {
-        anstream::println!("    {style}{what}{PLAIN} {more} more; --json lists them");
+        writeln!(out, "    {style}{what}{PLAIN} {more} more; --json lists them")?;
     }
+    Ok(())
 }

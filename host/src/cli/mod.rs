@@ -127,14 +127,19 @@ pub(crate) fn main() -> ExitCode {
         // Whoever reads has had enough (`talktree history | head`).
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            anstream::eprintln!(
-                "{}error:{} {}",
-                terminal::BAD,
-                terminal::PLAIN,
-                terminal::harmless(&format!("{error:#}"))
-            );
+            let sentence = sentence(&error);
+            anstream::eprintln!("{}error:{} {}", terminal::BAD, terminal::PLAIN, terminal::harmless(&sentence));
             ExitCode::FAILURE
         }
+    }
+}
+
+/// The error with all its reasons, and the thing that it is about where they do not name it.
+fn sentence(error: &anyhow::Error) -> String {
+    let sentence = format!("{error:#}");
+    match error.downcast_ref::<talktree::Error>().and_then(talktree::Error::subject) {
+        Some(subject) if !sentence.contains(subject) => format!("{sentence} ({subject:?})"),
+        _ => sentence,
     }
 }
 

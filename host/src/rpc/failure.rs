@@ -7,7 +7,8 @@ use super::json::Object;
 pub(super) struct Failure {
     code: i32,
     message: String,
-    data: Option<Data>,
+    /// Boxed, so that results stay small.
+    data: Option<Box<Data>>,
 }
 
 /// What a program can act on, in errors of the store.
@@ -48,7 +49,7 @@ impl Failure {
         current: Option<u64>,
         limit: Option<u64>,
     ) -> Self {
-        Self { code: -32000, message: message.into(), data: Some(Data { kind, subject, current, limit }) }
+        Self { code: -32000, message: message.into(), data: Some(Box::new(Data { kind, subject, current, limit })) }
     }
 
     /// A param of the right type with a value that cannot be.
