@@ -163,6 +163,53 @@ fn a_signal_ends_it_in_good_order() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    let root = tempdir().unwrap();
+    let mut command = talktree();
+    command
+        .args(["rpc", "--root"])
+        .arg(root.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    // Nobody reads the answers, so an end in good order is not to be had.
+    let sending = thread::spawn(move || {
+        let _ = (0..20_000).try_for_each(|_| input.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n"));
+    });
+    // One answer shows that it is there and listens.
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    output.read_line(&mut String::new()).unwrap();
+    let signal = |child: &std::process::Child| {
+        std::process::Command::new("kill").arg("-TERM").arg(child.id().to_string()).status().unwrap();
+        thread::sleep(Duration::from_millis(500));
+    };
+    signal(&child);
+    assert_eq!(child.try_wait().unwrap(), None, "it still tries to answer");
+    let ended = (0..60).find_map(|_| {
+        signal(&child);
+        child.try_wait().unwrap()
+    });
+    assert_eq!(ended.expect("it ends").code(), Some(1));
+    sending.join().unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn answers_that_cannot_be_written_are_a_failure() {
+    let root = tempdir().unwrap();
+    let mut command = talktree();
+    command.args(["rpc", "--root"]).arg(root.path()).stdin(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.stdout(fs::OpenOptions::new().write(true).open("/dev/full").unwrap()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n").unwrap();
+    let done = child.wait_with_output().unwrap();
+    assert_eq!(done.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&done.stderr).starts_with("error: "), "{done:?}");
+}
+
 #[test]
 fn a_closed_stdout_ends_it_cleanly_while_the_input_is_open() {
     let root = tempdir().unwrap();

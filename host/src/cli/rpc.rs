@@ -76,7 +76,7 @@ impl Rpc {
         let signals = Signals::listen().context("signals cannot be listened to")?;
         let served = rpc::serve(talktree.clone(), io::stdin(), io::stdout(), self.max_request, signals.first()).await;
         let closed = talktree.close().await;
-        served.context("requests cannot be read")?;
+        served.context("requests and answers cannot be passed on")?;
         closed.context("not every tenant could be closed")?;
         Ok(ExitCode::SUCCESS)
     }

@@ -71,8 +71,8 @@ impl Shared {
 /// Serves requests until the input ends, `stop` is ready, or the output is closed; then carries out and answers what was
 /// taken in.
 ///
-/// A line is at most `max_request` bytes long. Fails where the input cannot be read or the threads cannot be started;
-/// an output that is closed is no failure.
+/// A line is at most `max_request` bytes long. Fails where the input cannot be read, the output cannot be written or the
+/// threads cannot be started; an output that is closed is no failure.
 ///
 /// Reading goes on in a thread of its own, which cannot be interrupted: after `stop` it may stay in its last read until
 /// the input ends. What it then reads is dropped.
@@ -96,8 +96,7 @@ pub async fn serve(
     let (written, all_written) = oneshot::channel();
     let for_writing = Arc::clone(&shared);
     thread::Builder::new().name("rpc-answers".into()).spawn(move || {
-        write_answers(&for_writing, waiting, output);
-        let _ = written.send(());
+        let _ = written.send(write_answers(&for_writing, waiting, output));
     })?;
     let (read, mut all_read) = oneshot::channel();
     let for_reading = Arc::clone(&shared);
@@ -117,7 +116,7 @@ pub async fn serve(
     shared.budget.close();
     drop(done);
     let _ = shared.answers.send(None).await;
-    let _ = all_written.await;
+    all_written.await.unwrap_or(Ok(()))?;
     all_read.try_recv().unwrap_or(Ok(()))
 }
 
@@ -183,26 +182,23 @@ fn begin(shared: &Arc<Shared>, mut request: Request, share: OwnedSemaphorePermit
 }
 
 /// Writes answers until the last one. If nobody reads them any more it tells so, and drops the rest.
-fn write_answers(shared: &Shared, mut answers: mpsc::Receiver<Option<Answer>>, output: impl Write) {
+fn write_answers(shared: &Shared, mut answers: mpsc::Receiver<Option<Answer>>, output: impl Write) -> io::Result<()> {
     let mut output = BufWriter::with_capacity(64 * 1024, output);
-    let mut open = true;
+    let mut done = Ok(());
     while let Some(Some(answer)) = answers.blocking_recv() {
-        if open {
+        if done.is_ok() {
             // What is ready goes out together; nothing waits in the buffer while nothing follows.
-            let written = write_answer(&mut output, &answer)
+            done = write_answer(&mut output, &answer)
                 .and_then(|()| if answers.is_empty() { output.flush() } else { Ok(()) });
-            if let Err(error) = written {
-                if error.kind() != io::ErrorKind::BrokenPipe {
-                    tracing::error!("answers cannot be written: {error}");
-                }
-                open = false;
+            if done.is_err() {
                 shared.end();
             }
         }
         drop(answer.share);
     }
-    if open && let Err(error) = output.flush() {
-        tracing::error!("the last answers cannot be written: {error}");
+    match done.and_then(|()| output.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(()),
     }
 }
 
