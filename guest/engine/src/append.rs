@@ -190,6 +190,10 @@ impl Tx<'_> {
             Source::Server => message,
             Source::Client => {
                 let keys = self.keys_for(source, Some(session))?;
+                // Keeping the reserved members may move them, which changes nothing that a client has said.
+                if same_text(&stored, message.text(), &keys) {
+                    return Ok(stored);
+                }
                 message.keeping_reserved(&stored, &keys)?
             }
         };
