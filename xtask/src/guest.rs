@@ -44,9 +44,15 @@ pub(crate) fn build() -> Result<()> {
 }
 
 /// `cargo xtask env`: the environment of the guest's target, for `eval` in a POSIX shell.
-pub(crate) fn print_environment() -> Result<()> {
+///
+/// `cargo component` builds for wasm32-wasip1 besides, whatever target it is told: with `for_cargo_component` the C
+/// compiler's variables are there for that target, too.
+pub(crate) fn print_environment(for_cargo_component: bool) -> Result<()> {
     for (name, value) in setup::toolchain()?.environment() {
-        println!("export {name}={}", quoted(value));
+        println!("export {name}={}", quoted(&value));
+        if for_cargo_component && let Some(variable) = name.strip_suffix("_wasm32_wasip2") {
+            println!("export {variable}_wasm32_wasip1={}", quoted(value.replace(TARGET, "wasm32-wasip1")));
+        }
     }
     Ok(())
 }

@@ -66,7 +66,11 @@ enum Task {
         arguments: Vec<String>,
     },
     /// Print the environment that the guest is built with, for a shell to evaluate
-    Env,
+    Env {
+        /// Also what `cargo component build` needs
+        #[arg(long)]
+        cargo_component: bool,
+    },
 }
 
 fn main() -> ExitCode {
@@ -87,6 +91,6 @@ fn run(task: Task) -> Result<()> {
         Task::Demo { arguments } => host::demo(&arguments),
         Task::Test(options) => test::command(options),
         Task::Bench { arguments } => host::bench(&arguments),
-        Task::Env => guest::print_environment(),
+        Task::Env { cargo_component } => guest::print_environment(cargo_component),
     }
 }
