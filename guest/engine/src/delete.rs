@@ -155,6 +155,7 @@ impl Tx<'_> {
         self.shrink_overlays(session, covering)?;
         let chains = parts.iter().map(|part| part.first.chain()).collect();
         self.drop_empty_chains(session, chains)?;
+        self.raise_places(session)?;
         self.next_quiet_event()?;
         self.save_session(session)
     }
@@ -222,6 +223,12 @@ impl Tx<'_> {
             {
                 continue;
             }
+            // What an overlay covers is above, so its place can only be there now.
+            self.statement("UPDATE overlay SET place = ?3 WHERE place >= ?1 AND place <= ?2")?.execute(params![
+                Key::start(key),
+                Key::end(key),
+                chain.attach
+            ])?;
             self.statement("DELETE FROM chain WHERE key = ?1")?.execute([key])?;
             self.statement("DELETE FROM correction WHERE chain = ?1")?.execute([key])?;
             open.extend(chain.attach.map(Key::chain));

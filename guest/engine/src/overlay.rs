@@ -373,7 +373,7 @@ impl Tx<'_> {
     }
 
     /// Brings overlays in line with what is left of their messages, after some were deleted. Those that cover none any
-    /// more go; places that nothing hangs on move up to the last covered message.
+    /// more go.
     pub(crate) fn shrink_overlays(&self, session: &mut Session, overlays: Vec<Overlay>) -> Result<()> {
         for mut overlay in overlays {
             let ends = match self.message_at_or_above(overlay.last)? {
@@ -406,6 +406,11 @@ impl Tx<'_> {
                 overlay.tokens,
             ])?;
         }
+        Ok(())
+    }
+
+    /// Moves the places that nothing hangs on any more up, at most to the last covered message.
+    pub(crate) fn raise_places(&self, session: &Session) -> Result<()> {
         for overlay in self.overlays(session)? {
             self.raise_place(session, &overlay)?;
         }

@@ -168,6 +168,24 @@ fn what_hangs_on_nothing_any_more_does_not_keep_a_place() {
 }
 
 #[test]
+fn a_place_on_a_branch_that_has_gone_moves_to_what_is_left() {
+    let (_directory, mut store) = store();
+    append(&mut store, "m1", "x");
+    append(&mut store, "m2", "x");
+    // A branch, so that the run ends on another chain than it begins on.
+    fork(&mut store, "b1", "m1");
+    append(&mut store, "b2", "x");
+    append(&mut store, "b3", "x");
+    store.add_compaction("", "S", "m1", "b2").unwrap();
+    store.delete_messages("", &["b2".to_owned()], DeleteMode::Splice, false).unwrap();
+    assert_eq!(ids(&mut store, Some("b3")), ["*", "b3"]);
+    assert_eq!(ids(&mut store, Some("b1")), ["m1", "b1"]);
+    store.delete_messages("", &["b1".to_owned()], DeleteMode::Subtree, false).unwrap();
+    assert_eq!(ids(&mut store, Some("m1")), ["*"]);
+    assert_eq!(ids(&mut store, Some("m2")), ["m1", "m2"]);
+}
+
+#[test]
 fn of_overlapping_overlays_the_larger_is_shown() {
     let (_directory, mut store) = store();
     for n in 1..=10 {

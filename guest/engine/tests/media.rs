@@ -5,13 +5,15 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
 use talktree_engine::{
-    AppendOptions, DeleteMode, Directory, HistoryView, Kind, MediaMode, Options, ReadOptions, RecentOptions, Source,
-    Store,
+    AppendOptions, DeleteMode, Directory, Durability, HistoryView, Kind, MediaMode, Options, ReadOptions,
+    RecentOptions, Source, Store,
 };
 
 fn store() -> (tempfile::TempDir, Store<Directory>) {
     let directory = tempfile::tempdir().unwrap();
-    let store = Store::new(Directory::new(directory.path()), Options::default());
+    // The disk is not what is tested here.
+    let options = Options { durability: Durability::Normal, ..Options::default() };
+    let store = Store::new(Directory::new(directory.path()), options);
     (directory, store)
 }
 
