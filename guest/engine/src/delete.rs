@@ -213,7 +213,7 @@ impl Tx<'_> {
     }
 
     /// Removes chains that hold nothing and that nothing hangs on, and then those above of which that has become true.
-    fn drop_empty_chains(&self, session: &Session, chains: BTreeSet<u32>) -> Result<()> {
+    fn drop_empty_chains(&self, session: &mut Session, chains: BTreeSet<u32>) -> Result<()> {
         let mut open: Vec<u32> = chains.into_iter().collect();
         // Younger chains first: they hang on older ones.
         while let Some(key) = open.pop() {
@@ -223,14 +223,9 @@ impl Tx<'_> {
             {
                 continue;
             }
-            // What an overlay covers is above, so its place can only be there now.
-            self.statement("UPDATE overlay SET place = ?3 WHERE place >= ?1 AND place <= ?2")?.execute(params![
-                Key::start(key),
-                Key::end(key),
-                chain.attach
-            ])?;
             self.statement("DELETE FROM chain WHERE key = ?1")?.execute([key])?;
             self.statement("DELETE FROM correction WHERE chain = ?1")?.execute([key])?;
+            self.leave_chain(session, key, chain.attach)?;
             open.extend(chain.attach.map(Key::chain));
         }
         Ok(())

@@ -409,35 +409,47 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Moves the places that nothing hangs on any more up, at most to the last covered message.
-    pub(crate) fn raise_places(&self, session: &Session) -> Result<()> {
+    /// Moves the places that nothing hangs on any more up to the last covered message. Where another branch begins there,
+    /// which never had the summary, the overlay goes: no path leads through its place any more.
+    pub(crate) fn raise_places(&self, session: &mut Session) -> Result<()> {
         for overlay in self.overlays(session)? {
-            self.raise_place(session, &overlay)?;
+            let (place, chain) = (overlay.place, overlay.place.chain());
+            if self.next_in_chain(place.before())?.is_some()
+                || self.anything_attached(session.key, place.before(), Key::end(chain))?
+            {
+                continue;
+            }
+            match self.last_in_chain(place)? {
+                Some(message) if !self.anything_attached(session.key, message.before(), Key::end(chain))? => {
+                    self.move_place(&overlay, message)?;
+                }
+                _ => self.delete_overlay(session, &overlay)?,
+            }
         }
         Ok(())
     }
 
-    /// Moves a place up to the last covered message if nothing is, or hangs, at or below it.
-    fn raise_place(&self, session: &Session, overlay: &Overlay) -> Result<()> {
-        let mut place = overlay.place;
-        while place != overlay.last {
-            let behind = place.before();
-            if self.next_in_chain(behind)?.is_some()
-                || self.anything_attached(session.key, behind, Key::end(place.chain()))?
-            {
-                break;
+    /// Lets go of the places on a chain that has just been removed.
+    pub(crate) fn leave_chain(&self, session: &mut Session, chain: u32, attach: Option<Key>) -> Result<()> {
+        for overlay in self.overlays(session)? {
+            if overlay.place.chain() != chain {
+                continue;
             }
-            place = match self.last_in_chain(place)? {
-                Some(message) => message,
-                None => match self.chain(place.chain())?.attach {
-                    Some(attach) => attach,
-                    None => break,
-                },
-            };
+            match attach {
+                Some(place)
+                    if self.next_in_chain(place)?.is_none()
+                        && !self.anything_attached(session.key, place.before(), Key::end(place.chain()))? =>
+                {
+                    self.move_place(&overlay, place)?;
+                }
+                _ => self.delete_overlay(session, &overlay)?,
+            }
         }
-        if place != overlay.place {
-            self.statement("UPDATE overlay SET place = ?2 WHERE key = ?1")?.execute(params![overlay.key, place])?;
-        }
+        Ok(())
+    }
+
+    fn move_place(&self, overlay: &Overlay, place: Key) -> Result<()> {
+        self.statement("UPDATE overlay SET place = ?2 WHERE key = ?1")?.execute(params![overlay.key, place])?;
         Ok(())
     }
 

@@ -89,15 +89,22 @@ impl Model {
             overlay.covers.retain(|node| !gone.contains(node));
         }
         self.overlays.retain(|overlay| !overlay.covers.is_empty());
-        // A place that nothing hangs on goes; the overlay then belongs to its last message.
+        // A place that nothing hangs on goes; the overlay then belongs to its last message, unless another branch begins
+        // there that never had it.
         let needed: Vec<bool> = (0..self.nodes.len())
             .map(|place| self.there().iter().any(|&node| self.places_to(node).contains(&place)))
             .collect();
-        for index in 0..self.overlays.len() {
-            while !needed[self.overlays[index].place] {
-                self.overlays[index].place = self.nodes[self.overlays[index].place].parent.unwrap();
+        let nodes = &self.nodes;
+        self.overlays.retain_mut(|overlay| {
+            while !needed[overlay.place] {
+                let above = nodes[overlay.place].parent.unwrap();
+                if (0..nodes.len()).any(|other| needed[other] && nodes[other].parent == Some(above)) {
+                    return false;
+                }
+                overlay.place = above;
             }
-        }
+            true
+        });
     }
 
     fn below(&self, top: usize) -> Vec<usize> {
