@@ -125,8 +125,6 @@ enum Turn<M> {
 struct Own<M> {
     generation: u64,
     mark: M,
-    /// What we last wrote into it.
-    content: String,
     /// The time before our last look: it was ours then.
     looked: u64,
 }
@@ -181,7 +179,7 @@ impl<S: Surroundings> Marks<S> {
                 // What cannot be looked at is not ours.
                 && self.is_alone(generation + 1, generation, &content) == Ok(true);
             self.turn = match std::mem::replace(&mut self.turn, Turn::None) {
-                Turn::Held(own) if kept => Turn::Held(Own { looked: now, content, ..own }),
+                Turn::Held(own) if kept => Turn::Held(Own { looked: now, ..own }),
                 Turn::Held(own) => Turn::Lost(own.mark),
                 other => other,
             };
@@ -317,7 +315,7 @@ impl<S: Surroundings> Marks<S> {
             self.remove(generation)?;
             return Err(refusal(error));
         }
-        Ok(Some(Own { generation, mark, content, looked }))
+        Ok(Some(Own { generation, mark, looked }))
     }
 
     /// Takes the turn with the mark that was made, and deletes the lower ones in their order.

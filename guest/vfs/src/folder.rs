@@ -91,7 +91,11 @@ impl Folder {
         if !is_plain_name(name) {
             return Err(ErrorCode::Invalid);
         }
-        self.directory.open_at(PathFlags::empty(), name, how, access)
+        self.directory.open_at(PathFlags::empty(), name, how, access).map_err(|error| match error {
+            // wasmtime has no word for a file system that is mounted read-only and says `io` instead.
+            ErrorCode::Io if access.contains(DescriptorFlags::WRITE) => ErrorCode::ReadOnly,
+            error => error,
+        })
     }
 
     /// Makes a file that must not be there yet, in one step that only one instance can win.
