@@ -9,3 +9,8 @@ pub mod subject;
 
 pub use model::Model;
 pub use subject::Subject;
+
+/// The code in README.md is compiled as this.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct Readme;

@@ -89,7 +89,7 @@ fn run(task: Task) -> Result<()> {
         Task::Guest => guest::build(),
         Task::Build => host::build(),
         Task::Demo { arguments } => host::demo(&arguments),
-        Task::Test(options) => test::command(options),
+        Task::Test(options) => test::command(&options),
         Task::Bench { arguments } => host::bench(&arguments),
         Task::Env { cargo_component } => guest::print_environment(cargo_component),
     }

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// How much is tested.
-#[derive(Args, Clone, Copy)]
+#[derive(Args, Clone)]
 pub(crate) struct Options {
     /// Leave out slow tests, documentation, examples and conformance cases
     #[arg(long, conflicts_with = "full")]
@@ -29,6 +29,15 @@ pub(crate) struct Options {
     /// Install what else is of use (cargo-deny takes minutes to compile) and test with it
     #[arg(long)]
     full: bool,
+    /// Run only the stages with this in their name; what they need of earlier ones has to be there
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
+}
+
+impl Options {
+    fn want(&self, stage: &Stage) -> bool {
+        (stage.quick || !self.quick) && self.only.as_ref().is_none_or(|text| stage.name.contains(text.as_str()))
+    }
 }
 
 /// One stage.
@@ -36,7 +45,7 @@ struct Stage {
     name: &'static str,
     /// Part of `--quick`.
     quick: bool,
-    run: fn(Options) -> Result<Outcome>,
+    run: fn(&Options) -> Result<Outcome>,
 }
 
 /// How a stage ended that did not fail.
@@ -72,9 +81,9 @@ fn passed(result: Result<()>) -> Result<Outcome> {
 }
 
 /// Runs the stages and closes with how long each took.
-pub(crate) fn command(options: Options) -> Result<()> {
+pub(crate) fn command(options: &Options) -> Result<()> {
     let mut times = Vec::new();
-    let ended = STAGES.iter().filter(|stage| stage.quick || !options.quick).try_for_each(|stage| {
+    let ended = STAGES.iter().filter(|stage| options.want(stage)).try_for_each(|stage| {
         eprintln!("\n== {}", stage.name);
         let begun = Instant::now();
         let outcome = (stage.run)(options);
@@ -86,6 +95,7 @@ pub(crate) fn command(options: Options) -> Result<()> {
         times.push((stage.name, begun.elapsed(), word.to_owned()));
         outcome.map(drop).with_context(|| format!("stage {:?} failed", stage.name))
     });
+    anyhow::ensure!(ended.is_err() || !times.is_empty(), "no stage has that in its name");
     print_times(&times);
     ended
 }
@@ -116,7 +126,7 @@ fn lint_guest() -> Result<()> {
 }
 
 /// Nothing may come in under a licence that `deny.toml` does not name.
-fn check_licences(options: Options) -> Result<Outcome> {
+fn check_licences(options: &Options) -> Result<Outcome> {
     if on_path("cargo-deny").is_none() {
         if !options.full {
             return Ok(Outcome::Skipped("skipped: no cargo-deny here (--full installs it)"));
@@ -128,7 +138,7 @@ fn check_licences(options: Options) -> Result<Outcome> {
     passed(run(cargo().current_dir(root()).args(["deny", "--workspace", "check"]).args(checks)))
 }
 
-fn tests(options: Options) -> Result<()> {
+fn tests(options: &Options) -> Result<()> {
     let mut nextest = native(&["nextest", "run"]);
     if options.quick {
         nextest.args(["--profile", "quick"]);

@@ -1,7 +1,7 @@
 //! What README.md and docs/ tell a reader to type has to exist: commands of `cargo xtask` must parse, sub-commands and
 //! options of `talktree` must be in its help, links to files must lead to one.
 //!
-//! Rust code in README.md is compiled elsewhere, as documentation tests.
+//! Rust code in README.md is compiled elsewhere: it is a documentation test of the package `talktree-tests`.
 
 use std::{
     fs,
