@@ -38,6 +38,12 @@
 //! Calls of one tenant are carried out one at a time, in the order in which their futures are made ([`Call`] says
 //! when); tenants run side by side, each on a thread of its own. Dropping a future does not take its call back.
 //!
+//! # Compaction
+//!
+//! A session whose configuration says so ([`ConfigurationChange::compact_after`]) is compacted when its path has grown:
+//! the middle of it is replaced, on reading, by a summary that a [`summarizer`] writes. That happens beside the calls;
+//! none of them waits for a model. Nothing is deleted, and what fails changes nothing.
+//!
 //! # Errors
 //!
 //! Every call answers [`Result`]. [`Error::kind`] tells the cases apart; but for [`ErrorKind::TimedOut`] and
@@ -53,6 +59,7 @@
 mod bindings;
 mod cache_dir;
 mod call;
+mod compactor;
 mod directory;
 mod error;
 mod history;
@@ -66,6 +73,7 @@ mod sandbox;
 mod scheduler;
 mod session;
 mod settings;
+pub mod summarizer;
 mod talktree;
 mod tenant;
 mod tenant_name;
@@ -77,8 +85,9 @@ pub use error::{Error, ErrorKind, Result};
 pub use history::History;
 pub use message::{IntoMessage, Json};
 pub use operations::{
-    AppendMessage, AppendMessages, DeleteMessages, GetBranches, GetHistory, GetHistoryRowStats, GetLatestLeaf,
-    GetMedia, GetMessage, GetRecentHistory, ListMessages, ReadHistory, UpdateMessage, UpsertMessage,
+    AppendMessage, AppendMessages, CommitCompaction, Compact, DeleteMessages, GetBranches, GetHistory,
+    GetHistoryRowStats, GetLatestLeaf, GetMedia, GetMessage, GetRecentHistory, ListMessages, PrepareCompaction,
+    ReadHistory, UpdateMessage, UpsertMessage,
 };
 pub use session::Session;
 pub use settings::Durability;

@@ -1,14 +1,16 @@
 //! Calls with options: a builder each, which `.await` turns into the call.
 
 use std::future::IntoFuture;
+use std::sync::Arc;
 
 use crate::call::{Access, Call};
+use crate::compactor::Compactor;
 use crate::error::{Error, Result};
-use crate::session::Session;
+use crate::session::{Session, WeakSession};
 use crate::types::{
-    AppendOptions, AppendResult, BranchPoint, ChainResult, DeleteMode, DeleteResult, ExpectedLeaf, HistoryView,
-    MediaMode, MediaRange, Message, MessagePage, NodePage, Parent, ReadOptions, RecentHistory, RecentOptions,
-    RowStatsPage, Source, UpsertResult,
+    AppendOptions, AppendResult, BranchPoint, ChainResult, Compaction, CompactionPlan, DeleteMode, DeleteResult,
+    ExpectedLeaf, HistoryView, MediaMode, MediaRange, Message, MessagePage, NodePage, Parent, ReadOptions,
+    RecentHistory, RecentOptions, RowStatsPage, Source, SummaryDetails, UpsertResult,
 };
 
 /// A builder that becomes a [`Call`] by `.await`, and the `into_future` that makes the call.
@@ -85,8 +87,11 @@ operation! {
             Err(error) => return Call::refused(error),
         };
         let access = Access::Write(|result: &AppendResult| result.inserted);
+        let due = Due::of(&session);
         session.call("append-message", access, move |guest, store, session| {
-            guest.call_append_message(store, session, &message, &options)
+            let answer = guest.call_append_message(store, session, &message, &options)?;
+            due.report(answer.as_ref().is_ok_and(|result| result.compaction_due));
+            Ok(answer)
         })
     }
 }
@@ -101,9 +106,30 @@ operation! {
             Err(error) => return Call::refused(error),
         };
         let access = Access::Write(|result: &ChainResult| result.items.iter().any(|item| item.inserted));
+        let due = Due::of(&session);
         session.call("append-messages", access, move |guest, store, session| {
-            guest.call_append_messages(store, session, &messages, &options)
+            let answer = guest.call_append_messages(store, session, &messages, &options)?;
+            due.report(answer.as_ref().is_ok_and(|result| result.compaction_due));
+            Ok(answer)
         })
+    }
+}
+
+/// Who is told that an append found a compaction due. It keeps no root open.
+struct Due {
+    compactor: Arc<Compactor>,
+    session: WeakSession,
+}
+
+impl Due {
+    fn of(session: &Session) -> Self {
+        Self { compactor: Arc::clone(session.compactor()), session: session.downgrade() }
+    }
+
+    fn report(&self, due: bool) {
+        if due {
+            self.compactor.due(&self.session);
+        }
     }
 }
 
@@ -482,4 +508,67 @@ impl ListMessages {
     }
 
     page_setters!();
+}
+
+operation! {
+    /// See [`Session::compact`].
+    Compact -> Option<Compaction> { leaf_id: Option<String>, }
+    call(self) {
+        let Self { session, leaf_id } = self;
+        session.compactor().compact(&session, leaf_id)
+    }
+}
+
+operation! {
+    /// See [`Session::prepare_compaction`].
+    PrepareCompaction -> Option<CompactionPlan> { leaf_id: Option<String>, }
+    call(self) {
+        let Self { session, leaf_id } = self;
+        session.call("prepare-compaction", Access::Read, move |guest, store, session| {
+            guest.call_prepare_compaction(store, session, leaf_id.as_deref())
+        })
+    }
+}
+
+/// The setters of the two that begin a compaction.
+macro_rules! compaction_setters {
+    ($name:ident) => {
+        impl $name {
+            pub(crate) fn new(session: Session) -> Self {
+                Self { session, leaf_id: None }
+            }
+
+            /// The path's last message, instead of the present leaf.
+            pub fn leaf(mut self, id: impl Into<String>) -> Self {
+                self.leaf_id = Some(id.into());
+                self
+            }
+        }
+    };
+}
+
+compaction_setters!(Compact);
+compaction_setters!(PrepareCompaction);
+
+operation! {
+    /// See [`Session::commit_compaction`].
+    CommitCompaction -> Compaction { token: String, summary: String, details: SummaryDetails, }
+    call(self) {
+        let Self { session, token, summary, details } = self;
+        session.call("commit-compaction", Access::Write(|_| true), move |guest, store, session| {
+            guest.call_commit_compaction(store, session, &token, &summary, details)
+        })
+    }
+}
+
+impl CommitCompaction {
+    pub(crate) fn new(session: Session, token: String, summary: String) -> Self {
+        Self { session, token, summary, details: SummaryDetails::default() }
+    }
+
+    /// What the model's provider said of the summary.
+    pub fn details(mut self, details: SummaryDetails) -> Self {
+        self.details = details;
+        self
+    }
 }

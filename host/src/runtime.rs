@@ -26,7 +26,8 @@ pub(crate) struct Runtime {
     component: SessionsPre<Guest>,
     clock: Arc<Clock>,
     /// wasmtime-wasi looks for a tokio runtime at every call of the guest into the system, and without one it goes a
-    /// much slower way. Nothing runs on this one: files are read and written on the tenant's own thread.
+    /// much slower way. Files are read and written on the tenant's own thread all the same: what runs on this one is
+    /// compaction.
     tokio: tokio::runtime::Runtime,
 }
 
@@ -63,7 +64,7 @@ impl Runtime {
         wasmtime_wasi::p2::add_to_linker_sync(&mut linker)?;
         summarizer::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
         let component = SessionsPre::new(linker.instantiate_pre(&component)?)?;
-        let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         Ok(Self { component, clock: Clock::start(engine)?, tokio })
     }
 
@@ -80,6 +81,11 @@ impl Runtime {
     /// While the guard lives, this thread has a tokio runtime: every thread that calls guests needs one.
     pub(crate) fn enter(&self) -> tokio::runtime::EnterGuard<'_> {
         self.tokio.enter()
+    }
+
+    /// Where tasks of the host itself run, whatever executor the caller has.
+    pub(crate) fn tokio(&self) -> &tokio::runtime::Handle {
+        self.tokio.handle()
     }
 
     /// The clock ticks while the guard lives: every call of a guest needs one.

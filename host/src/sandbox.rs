@@ -58,7 +58,8 @@ impl WasiView for Guest {
 
 impl summarizer::Host for Guest {
     fn summarize(&mut self, _request: SummaryRequest) -> Result<Summary, SummarizeError> {
-        Err(SummarizeError::Unavailable("this host has no model".to_owned()))
+        // Never asked: the host's own compaction is used, so that no call of the guest waits for a model.
+        Err(SummarizeError::Unavailable("this host compacts beside its calls".to_owned()))
     }
 }
 
@@ -90,7 +91,10 @@ impl Sandbox {
             .allow_ip_name_lookup(false)
             .max_random_size(MAX_RANDOM_BYTES)
             .env("TALKTREE_LOCKING", "host")
-            .env("TALKTREE_DURABILITY", settings.durability.as_str());
+            .env("TALKTREE_DURABILITY", settings.durability.as_str())
+            // The host compacts beside the appends instead: see `compactor`.
+            .env("TALKTREE_INLINE_COMPACTION", "off")
+            .env("TALKTREE_RESERVED_METADATA_KEYS", settings.reserved_metadata_keys.join(","));
         wasi.preopened_dir(directory, "/data", permissions).map_err(|error| {
             Error::new(ErrorKind::Other, format!("the directory {} cannot be opened: {error}", directory.display()))
         })?;

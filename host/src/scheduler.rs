@@ -13,6 +13,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::call::{Answer, Call, Job};
+use crate::compactor::{Compactor, LAST_CALLS};
 use crate::error::{Error, ErrorKind};
 use crate::runtime::{GUEST_STACK_BYTES, Runtime};
 use crate::settings::Settings;
@@ -34,6 +35,7 @@ const STACK_BYTES: usize = 4 * GUEST_STACK_BYTES;
 /// All tenants below one root. The last handle to it ends it.
 pub(crate) struct Scheduler {
     shared: Arc<Shared>,
+    compactor: Arc<Compactor>,
 }
 
 /// What the threads of the tenants share.
@@ -105,6 +107,7 @@ enum Next {
 
 impl Scheduler {
     pub(crate) fn new(runtime: Arc<Runtime>, settings: Settings, root: PathBuf) -> Self {
+        let compactor = Compactor::new(&settings, runtime.tokio().clone());
         let shared = Shared {
             runtime,
             settings,
@@ -113,11 +116,16 @@ impl Scheduler {
             state: Mutex::new(State::default()),
             ended: Condvar::new(),
         };
-        Self { shared: Arc::new(shared) }
+        Self { shared: Arc::new(shared), compactor }
     }
 
     pub(crate) fn root(&self) -> &PathBuf {
         &self.shared.root
+    }
+
+    /// Compacts beside the calls.
+    pub(crate) fn compactor(&self) -> &Arc<Compactor> {
+        &self.compactor
     }
 
     /// Puts a call at the end of its tenant's queue, or refuses it.
@@ -136,11 +144,18 @@ impl Scheduler {
         call
     }
 
-    /// Accepts no more calls, carries out the accepted ones, closes the sandboxes and ends the threads.
+    /// Accepts no more calls, carries out the accepted ones, closes the sandboxes and ends the threads. While a
+    /// compaction that was asked for is given its time, calls are still accepted, since it makes some.
     pub(crate) fn shut_down(&self) -> Call<()> {
-        self.shared.refuse_more();
+        self.compactor.wind_down(LAST_CALLS);
+        if !self.compactor.is_asked() {
+            self.shared.refuse_more();
+        }
         let shared = Arc::clone(&self.shared);
+        let compactor = Arc::clone(&self.compactor);
         crate::call::blocking(move || {
+            compactor.wait();
+            shared.refuse_more();
             let handles = shared.wait(None);
             for handle in handles {
                 // A panic of a tenant's thread was answered where it happened.
@@ -154,6 +169,8 @@ impl Scheduler {
 
 impl Drop for Scheduler {
     fn drop(&mut self) {
+        // What was asked for keeps a handle, so nothing of that kind is left.
+        self.compactor.wind_down(Duration::ZERO);
         self.shared.refuse_more();
         self.shared.wait(Some(DROP_PATIENCE));
         self.shared.drop_empty_sandbox();

@@ -7,16 +7,18 @@ use wasmtime::Store;
 use crate::bindings::exports::talktree::sessions::store::Guest as StoreInterface;
 use crate::bindings::talktree::sessions::types as wit;
 use crate::call::{Access, Call};
-use crate::error::Result;
+use crate::compactor::Compactor;
+use crate::error::{Error, ErrorKind, Result};
 use crate::history::History;
 use crate::message::IntoMessage;
 use crate::operations::{
-    AppendMessage, AppendMessages, DeleteMessages, GetBranches, GetHistory, GetHistoryRowStats, GetLatestLeaf,
-    GetMedia, GetMessage, GetRecentHistory, ListMessages, ReadHistory, UpdateMessage, UpsertMessage,
+    AppendMessage, AppendMessages, CommitCompaction, Compact, DeleteMessages, GetBranches, GetHistory,
+    GetHistoryRowStats, GetLatestLeaf, GetMedia, GetMessage, GetRecentHistory, ListMessages, PrepareCompaction,
+    ReadHistory, UpdateMessage, UpsertMessage,
 };
 use crate::sandbox::Guest;
-use crate::tenant::Tenant;
-use crate::types::{BranchPoint, ConfigScope, Configuration, ConfigurationChange, ImportItem};
+use crate::tenant::{Tenant, WeakTenant};
+use crate::types::{BranchPoint, Compaction, ConfigScope, Configuration, ConfigurationChange, ImportItem};
 
 /// One conversation: a tree of messages.
 ///
@@ -187,6 +189,68 @@ impl Session {
         self.tenant.configure_scope(ConfigScope::Session(self.id.to_string()), changes)
     }
 
+    /// Compacts the path to the present leaf, step by step, until nothing of it is left to cover: the middle between its
+    /// first messages and its newest ones is replaced, on reading, by a summary of the host's
+    /// [`summarizer`](crate::summarizer). Answers the last compaction that was made, or none.
+    ///
+    /// Calls of the tenant go on meanwhile. One that runs in this session is waited for first. Errors:
+    /// `unknown-message`, `summarizer-failed`, `no-progress`, `plan-outdated`.
+    pub fn compact(&self) -> Compact {
+        Compact::new(self.clone())
+    }
+
+    /// Prepares a compaction, whatever the size of the path: what would be covered, and the prompt for a summary of it.
+    /// None: there is nothing to compact. Errors: `unknown-message`.
+    pub fn prepare_compaction(&self) -> PrepareCompaction {
+        PrepareCompaction::new(self.clone())
+    }
+
+    /// Puts a summary in the place of what a plan covers. The token stays good when the store is opened again. Errors:
+    /// `plan-outdated`, and `no-progress` for a summary that is blank, cut off, or not smaller than what it replaces.
+    pub fn commit_compaction(&self, token: impl Into<String>, summary: impl Into<String>) -> CommitCompaction {
+        CommitCompaction::new(self.clone(), token.into(), summary.into())
+    }
+
+    /// Says that no summary came for a plan: automatic attempts wait until the path has grown by a quarter of its
+    /// threshold. For an outdated plan nothing happens.
+    pub fn abandon_compaction(&self, token: &str) -> Call<()> {
+        let token = token.to_owned();
+        self.call("abandon-compaction", Access::Write(|()| false), move |guest, store, session| {
+            guest.call_abandon_compaction(store, session, &token)
+        })
+    }
+
+    /// Puts a summary of one's own in the place of the messages from one to another on reading. Errors:
+    /// `invalid-argument` for a blank summary, `invalid-range` for ids that are not on one path in that order, and for
+    /// a run that parts a tool call from its result or covers one that is open.
+    pub fn add_compaction(&self, summary: &str, first_id: &str, last_id: &str) -> Call<Compaction> {
+        let [summary, first_id, last_id] = [summary, first_id, last_id].map(str::to_owned);
+        self.call("add-compaction", Access::Write(|_| true), move |guest, store, session| {
+            guest.call_add_compaction(store, session, &summary, &first_id, &last_id)
+        })
+    }
+
+    /// All compactions of the session, oldest first, replaced ones too.
+    pub fn get_compactions(&self) -> Call<Vec<Compaction>> {
+        self.call("get-compactions", Access::Read, |guest, store, session| guest.call_get_compactions(store, session))
+    }
+
+    /// Removes a compaction: what it replaced shows again, else the originals. Answers whether there was one of that id.
+    pub fn remove_compaction(&self, id: &str) -> Call<bool> {
+        let id = id.to_owned();
+        self.call("remove-compaction", Access::Write(|removed| *removed), move |guest, store, session| {
+            guest.call_remove_compaction(store, session, &id)
+        })
+    }
+
+    pub(crate) fn compactor(&self) -> &Arc<Compactor> {
+        self.tenant.compactor()
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakSession {
+        WeakSession { tenant: self.tenant.downgrade(), id: Arc::clone(&self.id) }
+    }
+
     /// Puts a call of the guest into the tenant's queue.
     pub(crate) fn call<T, F>(&self, operation: &'static str, access: Access<T>, function: F) -> Call<T>
     where
@@ -196,5 +260,26 @@ impl Session {
         let session = Arc::clone(&self.id);
         let span = tracing::debug_span!("call", tenant = self.tenant.name(), session = &*session, operation);
         self.tenant.enqueue(span, access, move |guest, store| function(guest, store, &session))
+    }
+}
+
+/// A session, for what must not keep its root open.
+#[derive(Clone)]
+pub(crate) struct WeakSession {
+    tenant: WeakTenant,
+    id: Arc<str>,
+}
+
+impl WeakSession {
+    /// The tenant's name and the session's id.
+    pub(crate) fn place(&self) -> (String, Arc<str>) {
+        (self.tenant.name().to_owned(), Arc::clone(&self.id))
+    }
+
+    /// Makes a call, if the root is still there. The root is kept only while the call is put into the queue.
+    pub(crate) fn call<T>(&self, make: impl FnOnce(&Session) -> Call<T>) -> Result<Call<T>> {
+        let gone = || Error::new(ErrorKind::Other, "this Talktree was closed: open it again");
+        let tenant = self.tenant.upgrade().ok_or_else(gone)?;
+        Ok(make(&Session { tenant, id: Arc::clone(&self.id) }))
     }
 }

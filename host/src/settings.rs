@@ -1,7 +1,11 @@
 //! What can be chosen when a [`Talktree`](crate::Talktree) is opened.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+
+use crate::summarizer::{Extractive, Summarizer};
 
 /// What an acknowledged write survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -35,7 +39,24 @@ pub(crate) struct Settings {
     /// Calls that may wait for one tenant.
     pub(crate) max_waiting_calls: usize,
     pub(crate) cache: CacheChoice,
+    /// Without commas: they go to the sandboxes in one text.
     pub(crate) reserved_metadata_keys: Vec<String>,
+    /// None: nobody writes summaries.
+    pub(crate) summarizer: Option<ChosenSummarizer>,
+    /// How long one summary may take.
+    pub(crate) summarizer_timeout: Duration,
+    /// Steps of compactions that may be under way at a time.
+    pub(crate) max_compactions: usize,
+}
+
+/// Who writes summaries.
+#[derive(Clone)]
+pub(crate) struct ChosenSummarizer(pub(crate) Arc<dyn Summarizer>);
+
+impl fmt::Debug for ChosenSummarizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ChosenSummarizer")
+    }
 }
 
 /// Where compiled code is kept.
@@ -60,6 +81,9 @@ impl Default for Settings {
             max_waiting_calls: 1_024,
             cache: CacheChoice::User,
             reserved_metadata_keys: Vec::new(),
+            summarizer: Some(ChosenSummarizer(Arc::new(Extractive))),
+            summarizer_timeout: Duration::from_secs(120),
+            max_compactions: 4,
         }
     }
 }

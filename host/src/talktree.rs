@@ -7,13 +7,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Semaphore;
+
 use crate::cache_dir;
 use crate::call::{Call, blocking};
+use crate::compactor::LAST_CALLS;
 use crate::directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::Runtime;
 use crate::scheduler::Scheduler;
-use crate::settings::{CacheChoice, Durability, Settings};
+use crate::settings::{CacheChoice, ChosenSummarizer, Durability, Settings};
+use crate::summarizer::Summarizer;
 use crate::tenant::Tenant;
 use crate::tenant_name::TenantName;
 
@@ -70,13 +74,19 @@ impl Talktree {
         ListTenants { root: self.scheduler.root().clone(), cursor: None, limit: None }
     }
 
-    /// Accepts no more calls, carries out those that were accepted, closes all stores and ends all threads.
+    /// Accepts no more calls, carries out those that were accepted, closes all stores and ends all threads. Compactions
+    /// that were asked for have ten seconds left; others end at once.
     ///
     /// # Errors
     ///
     /// `busy` if not even the thread that waits for this can be started.
     pub async fn close(&self) -> Result<()> {
         self.scheduler.shut_down().await
+    }
+
+    /// Automatic compactions end, those that were asked for have ten seconds left. Calls are accepted as before.
+    pub(crate) fn end_compactions(&self) {
+        self.scheduler.compactor().wind_down(LAST_CALLS);
     }
 }
 
@@ -148,10 +158,34 @@ impl Builder {
         self
     }
 
-    /// Keys of a message's top-level `metadata` that clients cannot write, in every tenant. Before the first write of
-    /// a sandbox they are put among those that the tenant's configuration names.
+    /// Keys of a message's top-level `metadata` that clients cannot write, in every tenant, beside those that a
+    /// tenant's configuration names. None of them may be empty or hold a comma.
     pub fn reserved_metadata_keys(mut self, keys: impl IntoIterator<Item: Into<String>>) -> Self {
         self.settings.reserved_metadata_keys = keys.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Who writes summaries; [`Extractive`](crate::summarizer::Extractive) by default, which needs no model.
+    pub fn summarizer(mut self, summarizer: impl Summarizer) -> Self {
+        self.settings.summarizer = Some(ChosenSummarizer(Arc::new(summarizer)));
+        self
+    }
+
+    /// Nobody writes summaries: nothing is compacted by itself, and `compact` fails.
+    pub fn no_summarizer(mut self) -> Self {
+        self.settings.summarizer = None;
+        self
+    }
+
+    /// How long one summary may take, with all attempts at it; 120 seconds by default.
+    pub fn summarizer_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.summarizer_timeout = timeout;
+        self
+    }
+
+    /// How many summaries may be waited for at the same time, at least 1; 4 by default. More compactions wait.
+    pub fn max_compactions(mut self, compactions: usize) -> Self {
+        self.settings.max_compactions = compactions.clamp(1, Semaphore::MAX_PERMITS);
         self
     }
 
@@ -159,17 +193,30 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// `not-configured` if there can be no such directory, `forbidden` for a chosen cache directory that is not safe,
+    /// `not-configured` if there can be no such directory, `invalid-argument` for a reserved metadata key that is empty
+    /// or holds a comma, `forbidden` for a chosen cache directory that is not safe,
     /// `other` if the component cannot be loaded.
     pub async fn open(self) -> Result<Talktree> {
         // Compiling takes seconds where there is no cache.
         blocking(move || {
+            check_keys(&self.settings.reserved_metadata_keys)?;
             let root = find_root(&self.root)?;
             let cache = cache_dir::choose(&self.settings.cache)?;
             let runtime = Runtime::shared(cache.as_deref())?;
             Ok(Talktree { scheduler: Arc::new(Scheduler::new(runtime, self.settings, root)) })
         })
         .await
+    }
+}
+
+fn check_keys(keys: &[String]) -> Result<()> {
+    match keys.iter().find(|key| key.is_empty() || key.contains([',', '\0'])) {
+        None => Ok(()),
+        Some(key) => Err(Error::new(
+            ErrorKind::InvalidArgument,
+            format!("a reserved metadata key must not be empty or hold a comma: {key:?}"),
+        )
+        .with_subject("reserved_metadata_keys")),
     }
 }
 

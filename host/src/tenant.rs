@@ -1,13 +1,14 @@
 //! One tenant: a handle to its queue.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use wasmtime::Store;
 
 use crate::bindings::exports::talktree::sessions::store::Guest as StoreInterface;
 use crate::bindings::talktree::sessions::types as wit;
 use crate::call::{Access, Call, Job};
+use crate::compactor::Compactor;
 use crate::error::Result;
 use crate::sandbox::Guest;
 use crate::scheduler::Scheduler;
@@ -65,6 +66,15 @@ impl Tenant {
         self.scheduler.close_tenant(&self.name, self.span("close"))
     }
 
+    /// Compacts beside the calls.
+    pub(crate) fn compactor(&self) -> &Arc<Compactor> {
+        self.scheduler.compactor()
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakTenant {
+        WeakTenant { scheduler: Arc::downgrade(&self.scheduler), name: self.name.clone() }
+    }
+
     pub(crate) fn configure_scope(&self, scope: ConfigScope, changes: ConfigurationChange) -> Call<Configuration> {
         let access = if changes_nothing(&changes) { Access::Read } else { Access::Write(|_: &Configuration| true) };
         let session = match &scope {
@@ -87,6 +97,25 @@ impl Tenant {
 
     fn span(&self, operation: &'static str) -> tracing::Span {
         tracing::debug_span!("call", tenant = self.name(), operation)
+    }
+}
+
+/// A tenant, for what must not keep its root open.
+#[derive(Clone)]
+pub(crate) struct WeakTenant {
+    scheduler: Weak<Scheduler>,
+    name: TenantName,
+}
+
+impl WeakTenant {
+    pub(crate) fn name(&self) -> &str {
+        self.name.as_str()
+    }
+
+    /// None: its root was closed, and the last handle has gone.
+    pub(crate) fn upgrade(&self) -> Option<Tenant> {
+        let scheduler = self.scheduler.upgrade()?;
+        Some(Tenant { scheduler, name: self.name.clone() })
     }
 }
 

@@ -4,10 +4,10 @@
 
 pub use crate::bindings::talktree::sessions::types::{
     AppendOptions, AppendResult, AutoCompact, AutoCompactSetting, BranchPoint, ChainItem, ChainResult, CheckReport,
-    ConfigScope, Configuration, ConfigurationChange, DeleteMode, DeleteResult, ExpectedLeaf, FactorSetting,
+    Compaction, CompactionPlan, ConfigScope, Configuration, ConfigurationChange, DeleteMode, DeleteResult, ExpectedLeaf, FactorSetting,
     HistoryView, ImportItem, KeysSetting, LargeMessage, MediaMode, MediaRange, MediaReference, Message, MessagePage,
     Node, NodePage, NumberSetting, Parent, ReadOptions, RecentHistory, RecentOptions, RowStats, RowStatsPage, Source,
-    StoreBytes, StoreStats, UpsertResult,
+    StoreBytes, StoreStats, SummaryDetails, UpsertResult,
 };
 
 /// Under the present leaf, on the server's word, whatever the leaf is.
@@ -21,6 +21,13 @@ impl Default for AppendOptions {
 impl Default for HistoryView {
     fn default() -> Self {
         Self { leaf_id: None, newest_first: false, overlays: true, media: MediaMode::Inline }
+    }
+}
+
+/// A whole summary, of which nothing else is known.
+impl Default for SummaryDetails {
+    fn default() -> Self {
+        Self { truncated: false, input_tokens: None, output_tokens: None }
     }
 }
 

@@ -12,7 +12,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::sandbox::Sandbox;
 use crate::scheduler::Shared;
 use crate::tenant_name::TenantName;
-use crate::types::{ConfigScope, ConfigurationChange, KeysSetting};
 
 /// A sandbox that has grown beyond this many bytes is replaced after the call: memory of a guest never shrinks, and one
 /// large message should not cost its size for as long as the tenant is used.
@@ -29,8 +28,6 @@ pub(crate) struct Worker<'a> {
 struct OpenTenant {
     sandbox: Sandbox,
     directory: TenantDirectory,
-    /// The root's reserved metadata keys are known to be in the tenant's configuration.
-    keys_are_reserved: bool,
 }
 
 /// The sandbox over an empty directory that answers the reads of tenants that were never written.
@@ -72,14 +69,14 @@ impl<'a> Worker<'a> {
     /// Replaces a sandbox that has grown large. The tenant stays locked.
     fn shed_memory(&mut self) {
         let Some(open) = self.open.take_if(|open| open.sandbox.memory() > KEPT_MEMORY) else { return };
-        let OpenTenant { sandbox, directory, keys_are_reserved } = open;
+        let OpenTenant { sandbox, directory } = open;
         tracing::debug!(bytes = sandbox.memory(), "a sandbox that has grown large is replaced");
         if let Err(error) = sandbox.close() {
             tracing::warn!(%error, "the store was not closed cleanly; nothing is lost");
         }
         // Without a new one the next call tries again, from the beginning.
         if let Ok(sandbox) = self.sandbox(&directory) {
-            self.open = Some(OpenTenant { sandbox, directory, keys_are_reserved });
+            self.open = Some(OpenTenant { sandbox, directory });
         }
     }
 
@@ -95,13 +92,10 @@ impl<'a> Worker<'a> {
         if self.open.is_none() && TenantDirectory::is_written(&self.shared.root, &self.name)? {
             let directory = TenantDirectory::open(&self.shared.root, &self.name)?;
             let sandbox = self.sandbox(&directory)?;
-            self.open = Some(OpenTenant { sandbox, directory, keys_are_reserved: false });
+            self.open = Some(OpenTenant { sandbox, directory });
         }
         match &mut self.open {
             Some(open) => {
-                if writes {
-                    open.reserve_keys(&self.shared.settings.reserved_metadata_keys)?;
-                }
                 work.run(&mut open.sandbox);
                 Ok(())
             }
@@ -120,16 +114,15 @@ impl<'a> Worker<'a> {
                 return Err(error);
             }
         };
-        let mut open = OpenTenant { sandbox, directory, keys_are_reserved: false };
-        let reserved = open.reserve_keys(&self.shared.settings.reserved_metadata_keys);
-        if reserved.is_ok() && work.run(&mut open.sandbox) {
+        let mut open = OpenTenant { sandbox, directory };
+        if work.run(&mut open.sandbox) {
             self.open = Some(open);
             return Ok(());
         }
-        let OpenTenant { sandbox, directory, .. } = open;
+        let OpenTenant { sandbox, directory } = open;
         drop(sandbox);
         directory.discard();
-        reserved
+        Ok(())
     }
 
     /// Answers as of an empty tenant, and creates nothing in the root.
@@ -151,26 +144,8 @@ impl<'a> Worker<'a> {
 }
 
 impl OpenTenant {
-    /// Puts the keys that the root reserves among those of the tenant's store, before its first write.
-    fn reserve_keys(&mut self, keys: &[String]) -> Result<()> {
-        if self.keys_are_reserved || keys.is_empty() {
-            return Ok(());
-        }
-        let mut configure =
-            |changes| self.sandbox.call(move |guest, store| guest.call_configure(store, &ConfigScope::Store, &changes));
-        let mut reserved = configure(ConfigurationChange::default())?.reserved_metadata_keys;
-        let missing: Vec<_> = keys.iter().filter(|key| !reserved.contains(key)).cloned().collect();
-        if !missing.is_empty() {
-            reserved.extend(missing);
-            let reserved_metadata_keys = KeysSetting::Value(reserved);
-            configure(ConfigurationChange { reserved_metadata_keys, ..ConfigurationChange::default() })?;
-        }
-        self.keys_are_reserved = true;
-        Ok(())
-    }
-
     fn close(self) -> Result<()> {
-        let Self { sandbox, directory, .. } = self;
+        let Self { sandbox, directory } = self;
         let closed = sandbox.close();
         // The lock is let go of when the guest has let go of its files.
         drop(directory);

@@ -9,7 +9,6 @@ mod log;
 mod parts;
 mod rpc;
 mod show;
-mod summarizer;
 mod tenants;
 mod terminal;
 mod tree;

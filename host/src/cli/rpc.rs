@@ -4,9 +4,9 @@ use std::{io, process::ExitCode, time::Duration};
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use talktree::{Durability, Talktree, rpc};
+use talktree::{Durability, Talktree, rpc, summarizer::Spec};
 
-use super::{Root, summarizer::Summarizer, values};
+use super::{Root, values};
 
 /// Serve JSON-RPC 2.0 on stdin and stdout: one request per line
 #[derive(Args)]
@@ -45,10 +45,10 @@ pub(crate) struct Rpc {
     #[arg(long, value_name = "BYTES", value_parser = values::size, default_value = "128MiB")]
     max_request: usize,
 
-    /// Who writes summaries: extractive, command:CMD, openai:BASE_URL#MODEL, anthropic:MODEL, none. Checked, and not
-    /// used yet: no method of this version makes a summary
+    /// Who writes summaries: extractive (built in, without a model), command:CMD (run by sh -c, prompt on stdin, summary
+    /// on stdout), openai:BASE_URL#MODEL (key from OPENAI_API_KEY), anthropic:MODEL (key from ANTHROPIC_API_KEY), none
     #[arg(long, value_name = "SPEC", default_value = "extractive")]
-    summarizer: Summarizer,
+    summarizer: Spec,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -71,7 +71,10 @@ impl Rpc {
         if let Some(time) = self.call_timeout {
             options = options.call_timeout(time);
         }
-        tracing::debug!("summarizer: {:?}", self.summarizer);
+        options = match self.summarizer.build().map_err(anyhow::Error::msg)? {
+            Some(summarizer) => options.summarizer(summarizer),
+            None => options.no_summarizer(),
+        };
         let talktree = options.open().await?;
         let signals = Signals::listen().context("signals cannot be listened to")?;
         let served = rpc::serve(talktree.clone(), io::stdin(), io::stdout(), self.max_request, signals.first()).await;

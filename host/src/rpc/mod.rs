@@ -12,11 +12,12 @@
 //! - **Ids of requests** are repeated byte for byte. A line that is no request is answered with the id that can be seen
 //!   in it, else with `null`. A request without an id is never answered, whatever becomes of it.
 //! - **Order.** Requests of one tenant are carried out one after the other, in the order of arrival; tenants side by
-//!   side. Answers come when they are ready.
+//!   side. Answers come when they are ready. `compact` and `importData` begin in their turn and then let others go past.
 //! - **Bounds.** About a thousand small requests, or 128 MiB of request lines, are under way at most; then reading waits.
 //!   A client that sends without ever reading answers comes to a stop, not the process to the end of its memory.
 //! - **The end.** At the end of input, or when it is told to stop, or when nobody reads the answers any more, nothing
-//!   further is read; what was read is carried out, and answered if anybody listens.
+//!   further is read; what was read is carried out, and answered if anybody listens. Automatic compactions end at once,
+//!   a `compact` that still waits for a summary after ten seconds fails.
 
 mod failure;
 mod json;

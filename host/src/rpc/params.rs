@@ -74,6 +74,11 @@ impl<'a> Params<'a> {
         Ok(self.named("session")?.unwrap_or_default())
     }
 
+    /// The session's id, where its absence means something else.
+    pub(super) fn session_if_given(&self) -> Result<Option<String>, Failure> {
+        self.named("session")
+    }
+
     /// The session's id, where null means something else; absent: the default session.
     pub(super) fn nullable_session(&self) -> Result<Option<String>, Failure> {
         if self.present("session") == Some("null") { Ok(None) } else { self.session().map(Some) }

@@ -69,7 +69,8 @@ impl Shared {
 }
 
 /// Serves requests until the input ends, `stop` is ready, or the output is closed; then carries out and answers what was
-/// taken in.
+/// taken in. Automatic compactions of this Talktree end then for good, and a `compact` that was taken in has ten seconds
+/// left.
 ///
 /// A line is at most `max_request` bytes long. Fails where the input cannot be read, the output cannot be written or the
 /// threads cannot be started; an output that is closed is no failure.
@@ -110,6 +111,7 @@ pub async fn serve(
         () = shared.ended.notified() => {}
         () = stop => shared.end(),
     }
+    shared.talktree.end_compactions();
     // Whatever was taken in gives back its share once it is answered. From then on the thread that reads, which may
     // still be inside a read, gets no share any more.
     let done = Arc::clone(&shared.budget).acquire_many_owned(BUDGET).await;
@@ -157,6 +159,7 @@ fn read_requests(shared: &Arc<Shared>, runtime: &Handle, input: impl Read, max_r
 fn begin(shared: &Arc<Shared>, mut request: Request, share: OwnedSemaphorePermit) {
     let id = request.id.take();
     let call = Call::of(request);
+    let gives_way = call.as_ref().is_ok_and(Call::gives_way);
     let lane = call.as_ref().ok().and_then(|call| call.tenant().map(str::to_owned));
     let for_call = Arc::clone(shared);
     let job = async move {
@@ -176,8 +179,17 @@ fn begin(shared: &Arc<Shared>, mut request: Request, share: OwnedSemaphorePermit
         }
     };
     match lane {
+        Some(tenant) if gives_way => shared.lanes.push(tenant, begin_only(job).boxed()),
         Some(tenant) => shared.lanes.push(tenant, job.boxed()),
         None => drop(tokio::spawn(job)),
+    }
+}
+
+/// Lets a job begin, which puts its first call into the tenant's queue, and go on beside the lane.
+async fn begin_only(job: impl Future<Output = ()> + Send + 'static) {
+    let mut job = job.boxed();
+    if futures::poll!(&mut job).is_pending() {
+        tokio::spawn(job);
     }
 }
 

@@ -1,5 +1,7 @@
 //! The methods: their names, the params that each knows, and the way to the store and back.
 
+mod compaction;
+mod import;
 mod read;
 mod store;
 mod write;
@@ -83,6 +85,13 @@ methods! {
         "compactAfter", "keepRecentTokens", "protectHead", "minTail", "maxPromptTokens", "autoCompact",
         "reservedMetadataKeys", "tokenFactor"
     ],
+    Compact "compact" Session ["leafId"],
+    PrepareCompaction "prepareCompaction" Session ["leafId"],
+    CommitCompaction "commitCompaction" Session ["token", "summary"],
+    AddCompaction "addCompaction" Session ["summary", "firstId", "lastId"],
+    GetCompactions "getCompactions" Session [],
+    RemoveCompaction "removeCompaction" Session ["id"],
+    ImportData "importData" Tenant ["format", "data", "session"],
     Stats "stats" Tenant [],
     Check "check" Tenant [],
     Close "close" Tenant [],
@@ -113,6 +122,11 @@ impl Call {
         self.tenant.as_deref()
     }
 
+    /// Once it has begun, what comes behind it need not wait for its end.
+    pub(super) fn gives_way(&self) -> bool {
+        matches!(self.method, Method::Compact | Method::ImportData)
+    }
+
     /// Carries it out: the result's JSON text.
     pub(super) async fn run(self, talktree: &Talktree) -> Result<String, Failure> {
         let params = Params::of(&self.request, &[self.method.scope().params(), self.method.params()])?;
@@ -122,8 +136,9 @@ impl Call {
                 _ => Ok(ping()),
             };
         };
-        let tenant = talktree.tenant(tenant)?;
+        let mut tenant = talktree.tenant(tenant)?;
         match self.method {
+            Method::ImportData => return import::import_data(&mut tenant, params).await,
             Method::Stats => return store::stats(&tenant).await,
             Method::Check => return store::check(&tenant).await,
             Method::Close => return store::close(&tenant).await,
@@ -152,9 +167,19 @@ impl Call {
             Method::GetHistoryRowStats => read::get_history_row_stats(session, params).await,
             Method::GetBranches => read::get_branches(session, params).await,
             Method::ListMessages => read::list_messages(session, params).await,
-            Method::Configure | Method::Stats | Method::Check | Method::Close | Method::ListTenants | Method::Ping => {
-                Err(Failure::method(&self.request.method))
-            }
+            Method::Compact => compaction::compact(session, params).await,
+            Method::PrepareCompaction => compaction::prepare(session, params).await,
+            Method::CommitCompaction => compaction::commit(session, params).await,
+            Method::AddCompaction => compaction::add(session, params).await,
+            Method::GetCompactions => compaction::get_all(session).await,
+            Method::RemoveCompaction => compaction::remove(session, params).await,
+            Method::Configure
+            | Method::ImportData
+            | Method::Stats
+            | Method::Check
+            | Method::Close
+            | Method::ListTenants
+            | Method::Ping => Err(Failure::method(&self.request.method)),
         }
     }
 }

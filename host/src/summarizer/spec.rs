@@ -1,28 +1,49 @@
-//! `--summarizer SPEC`: who writes summaries.
+//! A summarizer as a text names it.
 
 use std::str::FromStr;
+use std::sync::Arc;
 
-/// The summarizer that was chosen.
+use super::{Anthropic, Command, Extractive, OpenAi, Summarizer};
+
+/// Which summarizer: `extractive`, `command:CMD`, `openai:BASE_URL#MODEL`, `anthropic:MODEL` or `none`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Summarizer {
-    /// Built in, without a model.
+#[non_exhaustive]
+pub enum Spec {
+    /// [`Extractive`].
     Extractive,
-    /// A command that `sh -c` runs: prompt on stdin, summary on stdout.
+    /// [`Command`], with this command.
     Command(String),
-    /// A server that speaks OpenAI's chat completions.
+    /// [`OpenAi`].
     OpenAi {
-        /// Where it is.
+        /// Where the server is, up to and with its version: `https://api.openai.com/v1`.
         base_url: String,
         /// The model's name.
         model: String,
     },
-    /// Anthropic's API, with this model.
+    /// [`Anthropic`], with this model.
     Anthropic(String),
     /// Nobody.
     None,
 }
 
-impl FromStr for Summarizer {
+impl Spec {
+    /// The summarizer that is meant; none for [`Spec::None`]. Keys come from the environment.
+    ///
+    /// # Errors
+    ///
+    /// A sentence, if the key of a service that needs one is missing or cannot be one.
+    pub fn build(self) -> Result<Option<Arc<dyn Summarizer>>, String> {
+        Ok(Some(match self {
+            Spec::Extractive => Arc::new(Extractive),
+            Spec::Command(command) => Arc::new(Command::new(command)),
+            Spec::OpenAi { base_url, model } => Arc::new(OpenAi::from_env(&base_url, model)?),
+            Spec::Anthropic(model) => Arc::new(Anthropic::from_env(model)?),
+            Spec::None => return Ok(None),
+        }))
+    }
+}
+
+impl FromStr for Spec {
     type Err = String;
 
     fn from_str(spec: &str) -> Result<Self, String> {
@@ -52,11 +73,11 @@ mod tests {
 
     #[test]
     fn every_kind_is_understood() {
-        assert_eq!("extractive".parse(), Ok(Summarizer::Extractive));
-        assert_eq!("none".parse(), Ok(Summarizer::None));
-        assert_eq!("command:cat | head -c 9".parse(), Ok(Summarizer::Command("cat | head -c 9".into())));
-        assert_eq!("anthropic:a-model".parse(), Ok(Summarizer::Anthropic("a-model".into())));
-        let local = Summarizer::OpenAi { base_url: "http://localhost:1/v1".into(), model: "m:7b".into() };
+        assert_eq!("extractive".parse(), Ok(Spec::Extractive));
+        assert_eq!("none".parse(), Ok(Spec::None));
+        assert_eq!("command:cat | head -c 9".parse(), Ok(Spec::Command("cat | head -c 9".into())));
+        assert_eq!("anthropic:a-model".parse(), Ok(Spec::Anthropic("a-model".into())));
+        let local = Spec::OpenAi { base_url: "http://localhost:1/v1".into(), model: "m:7b".into() };
         assert_eq!("openai:http://localhost:1/v1#m:7b".parse(), Ok(local));
     }
 
@@ -74,7 +95,7 @@ mod tests {
             "anthropic:",
             "none:1",
         ] {
-            assert!(spec.parse::<Summarizer>().is_err(), "{spec}");
+            assert!(spec.parse::<Spec>().is_err(), "{spec}");
         }
     }
 }

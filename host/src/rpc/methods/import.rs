@@ -1,0 +1,33 @@
+//! The method that takes over conversations of other programs.
+
+use super::super::{failure::Failure, json::Object, params::Params};
+use crate::{
+    Tenant,
+    import::{Format, Input, Options, Report, run},
+};
+
+type Answer = Result<String, Failure>;
+
+pub(super) async fn import_data(tenant: &mut Tenant, params: Params<'_>) -> Answer {
+    let format = params.required_text("format")?;
+    let format = format.parse::<Format>().map_err(|error| Failure::argument("format", error.to_string()))?;
+    let data = params.required_text("data")?;
+    let options = Options { format: Some(format), session: params.session_if_given()?, now: None };
+    let input = Input::bytes("", data).map_err(broken)?;
+    let report = run(input, tenant, options).await.map_err(broken)?;
+    match &report.stopped {
+        None => answer(&report).map_err(broken),
+        // What was stored until then stays; the same call goes on from there.
+        Some(why) => Err(broken(format_args!("the import stopped: {why}"))),
+    }
+}
+
+fn broken(error: impl std::fmt::Display) -> Failure {
+    Failure::store("other", error.to_string(), None, None, None)
+}
+
+fn answer(report: &Report) -> serde_json::Result<String> {
+    let sessions = serde_json::to_string(&report.sessions)?;
+    let failed = serde_json::to_string(&report.failed)?;
+    Ok(Object::new().json("sessions", &sessions).json("failed", &failed).finish())
+}
