@@ -13,6 +13,9 @@ use wasip2::filesystem::types::{
 /// nobody uses the store.
 pub const TEMPORARY_PREFIX: &str = "talktree.tmp-";
 
+/// How often a directory is listed again whose entries come and go.
+const LISTINGS: usize = 100;
+
 /// Why there is no directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FolderError {
@@ -142,6 +145,18 @@ impl Folder {
 
     /// The names of everything in it, in no order.
     pub fn names(&self) -> Result<Vec<String>, ErrorCode> {
+        // A host may look at each entry while it lists them, and fail where one was deleted meanwhile.
+        let mut listed = self.names_once();
+        for _ in 0..LISTINGS {
+            if listed != Err(ErrorCode::NoEntry) {
+                break;
+            }
+            listed = self.names_once();
+        }
+        listed
+    }
+
+    fn names_once(&self) -> Result<Vec<String>, ErrorCode> {
         let entries = self.directory.read_directory()?;
         let mut names = Vec::new();
         while let Some(entry) = entries.read_directory_entry()? {
