@@ -4,10 +4,10 @@
 
 pub use crate::bindings::talktree::sessions::types::{
     AppendOptions, AppendResult, AutoCompact, AutoCompactSetting, BranchPoint, ChainItem, ChainResult, CheckReport,
-    Compaction, CompactionPlan, ConfigScope, Configuration, ConfigurationChange, DeleteMode, DeleteResult, ExpectedLeaf, FactorSetting,
-    HistoryView, ImportItem, KeysSetting, LargeMessage, MediaMode, MediaRange, MediaReference, Message, MessagePage,
-    Node, NodePage, NumberSetting, Parent, ReadOptions, RecentHistory, RecentOptions, RowStats, RowStatsPage, Source,
-    StoreBytes, StoreStats, SummaryDetails, UpsertResult,
+    Compaction, CompactionPlan, ConfigScope, Configuration, ConfigurationChange, DeleteMode, DeleteResult,
+    ExpectedLeaf, FactorSetting, HistoryView, ImportItem, KeysSetting, LargeMessage, MediaMode, MediaRange,
+    MediaReference, Message, MessagePage, Node, NodePage, NumberSetting, Parent, ReadOptions, RecentHistory,
+    RecentOptions, RowStats, RowStatsPage, Source, StoreBytes, StoreStats, SummaryDetails, UpsertResult,
 };
 
 /// Under the present leaf, on the server's word, whatever the leaf is.

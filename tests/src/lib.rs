@@ -4,9 +4,11 @@
 //! [`Subject`] is a store under test, whatever it runs in.
 #![deny(missing_docs)]
 
+pub mod component;
 pub mod model;
 pub mod subject;
 
+pub use component::Component;
 pub use model::Model;
 pub use subject::Subject;
 

@@ -113,7 +113,7 @@ impl Native {
 }
 
 /// A directory in memory where there is one: what is tested here is what a store says, not how it lasts.
-fn temporary() -> std::io::Result<TempDir> {
+pub(crate) fn temporary() -> std::io::Result<TempDir> {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())
 }
 

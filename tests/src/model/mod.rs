@@ -15,8 +15,9 @@ use talktree_engine::{
     AutoCompact, ConfigScope, Configuration, ConfigurationChange, Kind, MediaMode, Message, Setting,
 };
 
-pub use read::{Cursor, RowCursor};
+pub use read::{Cursor, RowCursor, Walk};
 pub use text::{Media, Metadata, Part, Payload, Text};
+pub use write::Sent;
 
 /// What a call of the model answers.
 pub type Answer<T> = Result<T, Kind>;

@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use talktree_engine::{
     AppendOptions, BranchPoint, ConfigScope, ConfigurationChange, ExpectedLeaf, HistoryView, ImportItem, Kind,
     MediaMode, Message, Node, Page, Parent, ReadOptions, RecentOptions, RowStats,
@@ -9,7 +10,7 @@ use talktree_engine::{
 use talktree_tests::model::{Cursor, Model, RowCursor, Text, UNKNOWN_TIME};
 use talktree_tests::subject::Subject;
 
-use super::operation::{Draft, ExpectedPick, Misuse, NewId, Operation, ParentPick, Pick, SESSIONS, Step, View};
+use super::operation::{Draft, ExpectedPick, Misuse, NewId, Operation, ParentPick, Pick, SESSIONS, Step, View, steps};
 
 /// How many reads are kept to be gone on with.
 const KEPT_READS: usize = 4;
@@ -37,6 +38,18 @@ enum Call {
     RowStats(Option<String>),
     Branches(BranchPoint),
     List,
+}
+
+/// Random sequences, each on a store of its own: so many, or as many as `PROPTEST_CASES` says.
+pub fn compare<S: Subject>(cases: u32, store: impl Fn() -> std::io::Result<S>) {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(cases);
+    // What is found is kept as a test with a name, not as a seed.
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 5_000, ..Config::default() };
+    let outcome = TestRunner::new(config).run(&steps(100), |steps| {
+        run(store().map_err(|error| TestCaseError::fail(error.to_string()))?, &steps);
+        Ok(())
+    });
+    outcome.unwrap();
 }
 
 /// Carries all steps out, and then compares all there is.
@@ -68,7 +81,9 @@ impl<S: Subject> Driver<S> {
                     source: *source,
                     expected_leaf: self.expected(session, expected),
                 };
-                let actual = self.subject.append_message(session, &sent, &options);
+                let mut actual = self.subject.append_message(session, &sent, &options);
+                // When a compaction is due is no matter of the tree.
+                actual.iter_mut().for_each(|result| result.compaction_due = false);
                 same(actual, self.model.append_message(session, text.as_ref(), &options));
             }
             Operation::AppendChain { drafts, parent, source, expected } => {
@@ -78,7 +93,8 @@ impl<S: Subject> Driver<S> {
                     source: *source,
                     expected_leaf: self.expected(session, expected),
                 };
-                let actual = self.subject.append_messages(session, &sent, &options);
+                let mut actual = self.subject.append_messages(session, &sent, &options);
+                actual.iter_mut().for_each(|result| result.compaction_due = false);
                 let texts: Vec<_> = texts.iter().map(Option::as_ref).collect();
                 same(actual, self.model.append_messages(session, &texts, &options));
             }

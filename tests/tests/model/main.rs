@@ -4,6 +4,7 @@
 //! broken.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod component;
 mod driver;
 mod kept;
 mod native;

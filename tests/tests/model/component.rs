@@ -1,0 +1,10 @@
+//! The component in its sandbox.
+
+use talktree_tests::Component;
+
+use super::driver::compare;
+
+#[test]
+fn slow_the_component_answers_as_the_model_does() {
+    compare(60, Component::new);
+}
