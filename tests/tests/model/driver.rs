@@ -16,7 +16,7 @@ use super::operation::{Draft, ExpectedPick, Misuse, NewId, Operation, ParentPick
 const KEPT_READS: usize = 4;
 
 /// A store, its model, and the reads that are under way.
-pub struct Driver<S> {
+pub(crate) struct Driver<S> {
     subject: S,
     model: Model,
     reads: Vec<Read>,
@@ -41,7 +41,7 @@ enum Call {
 }
 
 /// Random sequences, each on a store of its own: so many, or as many as `PROPTEST_CASES` says.
-pub fn compare<S: Subject>(cases: u32, store: impl Fn() -> std::io::Result<S>) {
+pub(crate) fn compare<S: Subject>(cases: u32, store: impl Fn() -> std::io::Result<S>) {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(cases);
     // What is found is kept as a test with a name, not as a seed.
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 5_000, ..Config::default() };
@@ -53,7 +53,7 @@ pub fn compare<S: Subject>(cases: u32, store: impl Fn() -> std::io::Result<S>) {
 }
 
 /// Carries all steps out, and then compares all there is.
-pub fn run(subject: impl Subject, steps: &[Step]) {
+pub(crate) fn run(subject: impl Subject, steps: &[Step]) {
     let mut driver = Driver { subject, model: Model::default(), reads: Vec::new(), fresh: 0 };
     for (session, operation) in steps {
         driver.step(SESSIONS[*session], operation);

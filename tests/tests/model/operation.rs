@@ -8,11 +8,11 @@ use talktree_tests::model::{Media, Metadata, Part, Payload, Text};
 use talktree_tests::subject::Stop;
 
 /// The sessions that operations are about.
-pub const SESSIONS: [&str; 3] = ["", "b", "ß\u{0}'\"; --"];
+pub(crate) const SESSIONS: [&str; 3] = ["", "b", "ß\u{0}'\"; --"];
 
 /// Which message, of those that are there when its turn comes.
 #[derive(Debug, Clone)]
-pub enum Pick {
+pub(crate) enum Pick {
     /// Any.
     Any(usize),
     /// One of the first three by seq.
@@ -29,7 +29,7 @@ pub enum Pick {
 
 /// The id of a message to be written.
 #[derive(Debug, Clone)]
-pub enum NewId {
+pub(crate) enum NewId {
     /// Never used before.
     Fresh,
     /// One of a few.
@@ -42,31 +42,31 @@ pub enum NewId {
 
 /// A message to be written.
 #[derive(Debug, Clone)]
-pub struct Draft {
-    pub id: NewId,
-    pub role: &'static str,
-    pub parts: Vec<Part>,
-    pub metadata: Metadata,
-    pub metadata_at: usize,
-    pub escaped: bool,
-    pub spaced: bool,
+pub(crate) struct Draft {
+    pub(crate) id: NewId,
+    pub(crate) role: &'static str,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) metadata: Metadata,
+    pub(crate) metadata_at: usize,
+    pub(crate) escaped: bool,
+    pub(crate) spaced: bool,
     /// Take the text of the stored message of that id, if there is one.
-    pub repeat: bool,
+    pub(crate) repeat: bool,
     /// Leave its payloads blank, as in a copy that was read by reference.
-    pub blank: bool,
+    pub(crate) blank: bool,
     /// Send this instead, which is no message.
-    pub invalid: Option<&'static str>,
+    pub(crate) invalid: Option<&'static str>,
 }
 
 #[derive(Debug, Clone)]
-pub enum ParentPick {
+pub(crate) enum ParentPick {
     Latest,
     Root,
     Id(Pick),
 }
 
 #[derive(Debug, Clone)]
-pub enum ExpectedPick {
+pub(crate) enum ExpectedPick {
     Any,
     Empty,
     /// The leaf that it is.
@@ -75,15 +75,15 @@ pub enum ExpectedPick {
 }
 
 #[derive(Debug, Clone)]
-pub struct View {
-    pub leaf: Option<Pick>,
-    pub newest_first: bool,
-    pub overlays: bool,
-    pub media: MediaMode,
+pub(crate) struct View {
+    pub(crate) leaf: Option<Pick>,
+    pub(crate) newest_first: bool,
+    pub(crate) overlays: bool,
+    pub(crate) media: MediaMode,
 }
 
 #[derive(Debug, Clone)]
-pub enum Operation {
+pub(crate) enum Operation {
     Append {
         draft: Draft,
         parent: ParentPick,
@@ -166,7 +166,7 @@ pub enum Operation {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub enum Misuse {
+pub(crate) enum Misuse {
     OtherSession,
     OtherView,
     OtherLeaf,
@@ -175,9 +175,9 @@ pub enum Misuse {
 }
 
 /// An operation on one of the sessions.
-pub type Step = (usize, Operation);
+pub(crate) type Step = (usize, Operation);
 
-pub fn steps(length: usize) -> impl Strategy<Value = Vec<Step>> {
+pub(crate) fn steps(length: usize) -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec((session(), operation()), length / 4..length)
 }
 
@@ -397,7 +397,7 @@ fn change() -> impl Strategy<Value = ConfigurationChange> {
 
 impl Draft {
     /// The message, once its id is known.
-    pub fn text(&self, id: String) -> Text {
+    pub(crate) fn text(&self, id: String) -> Text {
         Text {
             id,
             role: self.role.to_owned(),

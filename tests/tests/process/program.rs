@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use serde_json::{Value, json};
 
 /// The program, built beside these tests.
-pub fn path() -> PathBuf {
+pub(crate) fn path() -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     let folder = tests.parent().and_then(Path::parent).unwrap();
     let program = folder.join(format!("talktree{}", std::env::consts::EXE_SUFFIX));
@@ -16,14 +16,14 @@ pub fn path() -> PathBuf {
 }
 
 /// A process that serves a root.
-pub struct Program {
-    pub child: Child,
+pub(crate) struct Program {
+    pub(crate) child: Child,
     input: Option<ChildStdin>,
     output: Option<BufReader<ChildStdout>>,
 }
 
 impl Program {
-    pub fn start(root: &Path) -> Self {
+    pub(crate) fn start(root: &Path) -> Self {
         let mut child = Command::new(path())
             .args(["rpc", "--root"])
             .arg(root)
@@ -38,12 +38,12 @@ impl Program {
     }
 
     /// The two pipes, for threads of their own.
-    pub fn pipes(&mut self) -> (ChildStdin, BufReader<ChildStdout>) {
+    pub(crate) fn pipes(&mut self) -> (ChildStdin, BufReader<ChildStdout>) {
         (self.input.take().unwrap(), self.output.take().unwrap())
     }
 
     /// Sends a request and waits for its answer.
-    pub fn call(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {
         let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let input = self.input.as_mut().unwrap();
         writeln!(input, "{request}").unwrap();
@@ -55,7 +55,7 @@ impl Program {
 
     /// What a call that must succeed answers.
     #[track_caller]
-    pub fn result(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn result(&mut self, method: &str, params: &Value) -> Value {
         let mut answer = self.call(method, params);
         assert!(answer.get("error").is_none(), "{method} {params}: {answer}");
         answer["result"].take()
@@ -63,7 +63,7 @@ impl Program {
 
     /// The kind of error that a call must end with.
     #[track_caller]
-    pub fn kind(&mut self, method: &str, params: &Value) -> String {
+    pub(crate) fn kind(&mut self, method: &str, params: &Value) -> String {
         let answer = self.call(method, params);
         match answer["error"]["data"]["kind"].as_str() {
             Some(kind) => kind.to_owned(),
@@ -72,7 +72,7 @@ impl Program {
     }
 
     /// Ids of all messages of the default session of a tenant, by seq.
-    pub fn ids(&mut self, tenant: &str) -> Vec<String> {
+    pub(crate) fn ids(&mut self, tenant: &str) -> Vec<String> {
         let (mut ids, mut cursor) = (Vec::new(), Value::Null);
         loop {
             let params = json!({"tenant": tenant, "limit": 1000, "cursor": cursor});
@@ -86,7 +86,7 @@ impl Program {
     }
 
     /// Ends the input and waits for a good end.
-    pub fn finish(mut self) {
+    pub(crate) fn finish(mut self) {
         drop(self.input.take());
         assert!(self.child.wait().unwrap().success());
     }
@@ -100,6 +100,6 @@ impl Drop for Program {
 }
 
 /// The params of an append to the default session of a tenant.
-pub fn append(tenant: &str, id: &str, text: &str) -> Value {
+pub(crate) fn append(tenant: &str, id: &str, text: &str) -> Value {
     json!({"tenant": tenant, "message": {"id": id, "role": "user", "parts": [{"type": "text", "text": text}]}})
 }

@@ -61,6 +61,10 @@ pub(crate) enum Group {
     Recent,
     /// Opening a store that was closed: its first answer, first page, first append
     Open,
+    /// A message of 1 MiB, an image of 2 MiB, and the same image again
+    Large,
+    /// Appending with a threshold for compaction
+    Armed,
     /// Bytes on disk per message
     Disk,
     /// Rows, pages and system calls per append

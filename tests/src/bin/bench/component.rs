@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use talktree::{MessagePage, Session, Talktree};
+use talktree::{ConfigurationChange, MessagePage, NumberSetting, Session, Talktree};
 use tokio::runtime::Runtime;
 
 use crate::contender::{Amount, Contender, Durability};
@@ -46,6 +46,13 @@ impl Contender for Component {
     fn append_all(&mut self, messages: Vec<String>) -> Result<()> {
         let result = self.runtime.block_on(self.session.append_messages(messages).into_future())?;
         ensure!(result.items.iter().all(|item| item.inserted), "not inserted");
+        Ok(())
+    }
+
+    fn arm(&mut self) -> Result<()> {
+        let compact_after = NumberSetting::Value(u32::MAX);
+        let change = ConfigurationChange { compact_after, ..ConfigurationChange::default() };
+        self.runtime.block_on(self.session.configure(change))?;
         Ok(())
     }
 

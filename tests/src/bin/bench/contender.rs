@@ -75,6 +75,9 @@ pub(crate) trait Contender {
     /// Appends a chain in one transaction.
     fn append_all(&mut self, messages: Vec<String>) -> Result<()>;
 
+    /// Sets a threshold for compaction that is never reached; a plain table has none.
+    fn arm(&mut self) -> Result<()>;
+
     /// Reads the whole path from root to leaf, in pages.
     fn read_all(&mut self) -> Result<Amount>;
 

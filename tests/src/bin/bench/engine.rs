@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
-use talktree_engine::{AppendOptions, Directory, FILE_NAME, MediaMode, Options, ReadOptions, RecentOptions, Store};
+use talktree_engine::{
+    AppendOptions, ConfigScope, ConfigurationChange, Directory, FILE_NAME, MediaMode, Options, ReadOptions,
+    RecentOptions, Setting, Store,
+};
 
 use crate::contender::{Amount, Contender, Durability};
 
@@ -37,6 +40,12 @@ impl Contender for Engine {
     fn append_all(&mut self, messages: Vec<String>) -> Result<()> {
         let items = self.store.append_messages("", &messages, &AppendOptions::default())?.items;
         ensure!(items.iter().all(|item| item.inserted), "not inserted");
+        Ok(())
+    }
+
+    fn arm(&mut self) -> Result<()> {
+        let change = ConfigurationChange { compact_after: Setting::Value(u32::MAX), ..ConfigurationChange::default() };
+        self.store.configure(&ConfigScope::Session(String::new()), &change)?;
         Ok(())
     }
 

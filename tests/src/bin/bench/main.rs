@@ -6,6 +6,7 @@ mod contender;
 mod engine;
 mod figures;
 mod lab;
+mod large;
 mod memory;
 mod plain;
 mod report;

@@ -79,6 +79,10 @@ impl Contender for Plain {
         Ok(transaction.commit()?)
     }
 
+    fn arm(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     fn read_all(&mut self) -> Result<Amount> {
         let connection = self.connection()?;
         let mut amount = Amount::default();

@@ -8,6 +8,7 @@ use crate::arguments::{Arguments, Group};
 use crate::contender::{Contender, Durability, Subject};
 use crate::figures::{Row, Samples, Target, Unit, median};
 use crate::lab::Lab;
+use crate::large;
 
 /// Budget of the newest messages.
 const RECENT_BYTES: u64 = 64 * 1024;
@@ -31,7 +32,34 @@ pub(crate) fn rows(arguments: &Arguments, lab: &mut Lab) -> Result<Vec<Row>> {
     if arguments.wants(Group::Open) {
         rows.extend(open(lab)?);
     }
+    if arguments.wants(Group::Large) {
+        rows.extend(large::rows(lab)?);
+    }
+    if arguments.wants(Group::Armed) {
+        rows.push(armed(lab)?);
+    }
     Ok(rows)
+}
+
+/// What a threshold for compaction that is not reached costs an append.
+fn armed(lab: &mut Lab) -> Result<Row> {
+    let scale = lab.scale;
+    let mut samples = [Samples::default(), Samples::default()];
+    for round in 0..scale.rounds {
+        lab.progress(&format!("append with a threshold, round {}", round + 1));
+        for side in lab.sides_of_round(round) {
+            for (armed, samples) in samples.iter_mut().enumerate() {
+                let mut subject = lab.new_subject(side, scale.small, Durability::Full)?;
+                if armed == 1 {
+                    subject.store.arm()?;
+                }
+                samples.add(side, appends(&mut subject, scale.appends)?.as_secs_f64());
+            }
+        }
+    }
+    let [without, with] = samples;
+    let ratio = with.growth_from(&without);
+    Ok(Row::new("append with a threshold, to one without".to_owned(), Unit::Times, ratio).target(Target::AtMost(1.1)))
 }
 
 fn append(lab: &mut Lab, durability: Durability) -> Result<Vec<Row>> {
