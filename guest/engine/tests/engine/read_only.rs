@@ -46,7 +46,7 @@ fn writes_are_refused(store: &mut Store<ReadOnly>) {
     let text = message("w", "hello");
     let ids = ["m0".to_owned()];
     assert_eq!(kind(store.append_message("", &text, &AppendOptions::default())), Kind::ReadOnly);
-    assert_eq!(kind(store.append_messages("", &[text.clone()], &AppendOptions::default())), Kind::ReadOnly);
+    assert_eq!(kind(store.append_messages("", std::slice::from_ref(&text), &AppendOptions::default())), Kind::ReadOnly);
     assert_eq!(kind(store.update_message("", &text, Source::Server)), Kind::ReadOnly);
     assert_eq!(kind(store.delete_messages("", &ids, DeleteMode::Splice, false)), Kind::ReadOnly);
     assert_eq!(kind(store.clear_messages("")), Kind::ReadOnly);
