@@ -183,6 +183,8 @@ fn a_second_signal_ends_it_at_once() {
     // One answer shows that it is there and listens.
     let mut output = BufReader::new(child.stdout.take().unwrap());
     output.read_line(&mut String::new()).unwrap();
+    // By then the pipe is full, and answers wait that nobody takes.
+    thread::sleep(Duration::from_secs(2));
     let signal = |child: &std::process::Child| {
         std::process::Command::new("kill").arg("-TERM").arg(child.id().to_string()).status().unwrap();
         thread::sleep(Duration::from_millis(500));

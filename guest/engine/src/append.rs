@@ -105,7 +105,7 @@ impl Tx<'_> {
         let event = self.next_event()?;
         self.insert_message(&mut session, parent, &stored, Stamp { created_at: now, event, imported: false })?;
         self.save_active_session(&session, event, now)?;
-        let changed = (stored.text() != message.text()).then(|| stored.text().to_owned());
+        let changed = (stored.text() != message.text()).then(|| stored.into_text().into_owned());
         let compaction_due = self.compaction_due(&session)?;
         Ok(AppendResult { inserted: true, conflict: false, message: changed, compaction_due })
     }
@@ -186,20 +186,26 @@ impl Tx<'_> {
         now: i64,
     ) -> Result<String> {
         let (_, stored) = self.load(key, MediaMode::Inline)?;
+        // Where the text changes the stored one is let go of first: a large message is not held three times.
         let message = match source {
-            Source::Server => message,
+            Source::Server => {
+                if message.text() == stored {
+                    return Ok(stored);
+                }
+                drop(stored);
+                message
+            }
             Source::Client => {
                 let keys = self.keys_for(source, Some(session))?;
                 // Keeping the reserved members may move them, which changes nothing that a client has said.
                 if same_text(&stored, message.text(), &keys) {
                     return Ok(stored);
                 }
-                message.keeping_reserved(&stored, &keys)?
+                let metadata = message::only_metadata(&stored);
+                drop(stored);
+                message.keeping_reserved(&metadata, &keys)?
             }
         };
-        if message.text() == stored {
-            return Ok(stored);
-        }
         if let Some(pointer) = self.blanks_media(key, message.text())? {
             return Err(Error::new(
                 Kind::InvalidMessage,

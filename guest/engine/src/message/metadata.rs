@@ -65,6 +65,12 @@ pub(super) fn reserved_members<'t>(text: &'t str, keys: &[String]) -> Result<Vec
     Ok(Split::of(text, &member, keys).map_or_else(Vec::new, |split| split.reserved))
 }
 
+/// An object that has of a stored message only the top-level `metadata`, as it is written there.
+pub fn only_metadata(text: &str) -> String {
+    let member = metadata_of(text).and_then(|member| text.get(member.key..member.value.end));
+    format!("{{{}}}", member.unwrap_or_default())
+}
+
 /// The message with its own reserved members replaced by those given, behind its other ones. If its metadata cannot
 /// take them, the kind of value that it is.
 pub(super) fn merge(

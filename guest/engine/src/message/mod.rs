@@ -26,7 +26,7 @@ pub use calls::{Call, CallKind, decode, encode};
 pub use derived::{Derived, derive};
 pub use incoming::{COMPACTION_PREFIX, Incoming, MAX_ID_BYTES};
 pub use inline::{Inline, MIN_INLINE_BYTES, inline_media, is_blank_at};
-pub use metadata::same_without_reserved;
+pub use metadata::{only_metadata, same_without_reserved};
 pub use preview::preview;
 pub use quote::quote;
 pub use transcript::transcript;
