@@ -197,9 +197,9 @@ fn an_instance_that_is_ended_at_any_moment_loses_nothing_that_it_reported() {
         assert!(!outcome.passed);
         let rows = |line: Option<&str>| line.and_then(|line| line.parse::<u64>().ok());
         if let Some(first) = rows(outcome.printed.lines().next()) {
-            // The first row of a run follows what was there: nothing reported before may be missing. One more may have
-            // been committed that was not reported any more.
-            assert!((reported + 1..=reported + 2).contains(&first), "{first} follows {reported}");
+            // The first row of a run follows what was there: nothing reported before may be missing. What was committed
+            // last may not have been reported any more, and reports may have been on their way.
+            assert!((reported + 1..reported + 10).contains(&first), "{first} follows {reported}");
             let whole = outcome.printed.rsplit_once('\n').map_or("", |(whole, _)| whole);
             reported = rows(whole.lines().last()).unwrap();
             ended += 1;
@@ -208,5 +208,5 @@ fn an_instance_that_is_ended_at_any_moment_loses_nothing_that_it_reported() {
     assert!(ended > 20 && reported > 100, "{ended} runs reported {reported} rows");
     let next = passes(directory.path(), &["insert", "1", "FULL"]).printed;
     let next: u64 = next.lines().next().unwrap().parse().unwrap();
-    assert!((reported + 1..=reported + 2).contains(&next), "{next} follows {reported}");
+    assert!((reported + 1..reported + 10).contains(&next), "{next} follows {reported}");
 }
