@@ -40,8 +40,16 @@ fn text(number: usize) -> String {
     })
 }
 
+/// When the program is killed.
+enum Moment {
+    /// So long after it was started: it may not have come to its first answer.
+    AfterStart(Duration),
+    /// So long after its first answer.
+    AfterAnswer(Duration),
+}
+
 /// Appends messages from a number on until the program dies, and answers how many were acknowledged.
-fn append_until_killed(program: &mut Program, from: usize, after: Duration) -> usize {
+fn append_until_killed(program: &mut Program, from: usize, moment: &Moment) -> usize {
     let (mut input, output) = program.pipes();
     let (permits, wait) = std::sync::mpsc::sync_channel::<()>(AHEAD);
     let writer = std::thread::spawn(move || {
@@ -53,6 +61,7 @@ fn append_until_killed(program: &mut Program, from: usize, after: Duration) -> u
             }
         }
     });
+    let (first, answered) = std::sync::mpsc::channel();
     let reader = std::thread::spawn(move || {
         let mut acknowledged = 0;
         for line in output.lines() {
@@ -64,11 +73,18 @@ fn append_until_killed(program: &mut Program, from: usize, after: Duration) -> u
             assert_eq!(answer["id"], json!(from + acknowledged), "{answer}");
             assert!(answer["error"].is_null(), "{answer}");
             acknowledged += 1;
+            let _ = first.send(());
             let _ = wait.recv();
         }
         acknowledged
     });
-    std::thread::sleep(after);
+    std::thread::sleep(match moment {
+        Moment::AfterStart(time) => *time,
+        Moment::AfterAnswer(time) => {
+            answered.recv().unwrap();
+            *time
+        }
+    });
     program.child.kill().unwrap();
     program.child.wait().unwrap();
     let acknowledged = reader.join().unwrap();
@@ -83,9 +99,13 @@ fn slow_every_acknowledged_write_is_found_after_100_kills_at_random_moments() {
     let (mut stored, mut useful) = (0, 0);
     for kill in 0..KILLS {
         // Now and then so early that the program is still starting, or opening the store.
-        let after = Duration::from_millis(if kill % 5 == 0 { random.below(120) } else { 60 + random.below(300) });
+        let moment = if kill % 5 == 0 {
+            Moment::AfterStart(Duration::from_millis(random.below(200)))
+        } else {
+            Moment::AfterAnswer(Duration::from_micros(random.below(300_000)))
+        };
         let mut program = Program::start(root.path());
-        let acknowledged = append_until_killed(&mut program, stored, after);
+        let acknowledged = append_until_killed(&mut program, stored, &moment);
         useful += u32::from(acknowledged > 0);
         let mut program = Program::start(root.path());
         let ids = program.ids("t");
