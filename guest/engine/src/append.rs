@@ -15,6 +15,9 @@ use crate::types::{
 /// Messages that one call may bring.
 const MAX_CHAIN: usize = 10_000;
 
+/// Above this a number is not the same in every language.
+const MAX_NUMBER: u64 = (1 << 53) - 1;
+
 impl<P: Place> Store<P> {
     /// Appends one message. A stored id answers `inserted: false`, whatever else is asked.
     pub fn append_message(&mut self, session: &str, message: &str, options: &AppendOptions) -> Result<AppendResult> {
@@ -76,6 +79,7 @@ impl<P: Place> Store<P> {
     pub fn import_messages(&mut self, session: &str, items: &[ImportItem]) -> Result<Vec<bool>> {
         within_a_call(items.len())?;
         let messages = items.iter().map(|item| Incoming::parse(&item.message)).collect::<Result<Vec<_>>>()?;
+        items.iter().try_for_each(|item| valid_time(item.created_at))?;
         self.write(|tx| tx.import(session, &messages, items, now()))
     }
 }
@@ -312,6 +316,19 @@ impl Tx<'_> {
 /// Whether a stored text and one that is sent again say the same.
 fn same_text(stored: &str, sent: &str, reserved: &[String]) -> bool {
     stored == sent || (!reserved.is_empty() && message::same_without_reserved(stored, sent, reserved))
+}
+
+/// Refuses a time that no other language could read.
+fn valid_time(created_at: i64) -> Result<()> {
+    if created_at.unsigned_abs() > MAX_NUMBER {
+        return Err(Error::new(
+            Kind::InvalidArgument,
+            format!("created-at is in ms since 1970, and at most 2^53 - 1; {created_at} is not"),
+        )
+        .subject("created-at")
+        .numbers(created_at.unsigned_abs(), MAX_NUMBER));
+    }
+    Ok(())
 }
 
 fn within_a_call(messages: usize) -> Result<()> {

@@ -140,8 +140,11 @@ impl Tx<'_> {
             ("media of no message", "SELECT count(*) FROM media WHERE message NOT IN (SELECT key FROM message)"),
             (
                 "payloads that are counted wrongly",
-                "SELECT count(*) FROM payload p WHERE refs <> (SELECT count(*) FROM media WHERE payload = p.key)
-                   OR bytes <> (SELECT coalesce(sum(octet_length(data)), 0) FROM slice WHERE payload = p.key)",
+                "SELECT count(*) FROM payload p
+                   LEFT JOIN (SELECT payload, count(*) AS count FROM media GROUP BY payload) r ON r.payload = p.key
+                   LEFT JOIN (SELECT payload, sum(octet_length(data)) AS bytes FROM slice GROUP BY payload) s
+                     ON s.payload = p.key
+                   WHERE p.refs <> coalesce(r.count, 0) OR p.bytes <> coalesce(s.bytes, 0)",
             ),
             ("slices of no payload", "SELECT count(*) FROM slice WHERE payload NOT IN (SELECT key FROM payload)"),
             (

@@ -116,6 +116,9 @@ impl Model {
         if items.iter().any(|(sent, ..)| sent.is_none()) {
             return Err(Kind::InvalidMessage);
         }
+        if items.iter().any(|(.., created_at)| created_at.unsigned_abs() >= 1 << 53) {
+            return Err(Kind::InvalidArgument);
+        }
         valid_session(session)?;
         let before = self.clone();
         let mut inserted = Vec::new();

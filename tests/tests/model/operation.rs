@@ -199,7 +199,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         }),
         4 => (draft(), parent(), source())
             .prop_map(|(draft, parent, source)| Operation::Upsert { draft, parent, source }),
-        4 => (prop::collection::vec((draft(), prop::option::weighted(0.95, pick()), -5..5_000_000_i64), 1..4),
+        4 => (prop::collection::vec((draft(), prop::option::weighted(0.95, pick()), time()), 1..4),
               any::<bool>()).prop_map(|(items, alone)| Operation::Import { items, alone }),
         10 => (prop::collection::vec(pick(), 1..4), select(&[DeleteMode::Splice, DeleteMode::Splice,
               DeleteMode::Splice, DeleteMode::Subtree][..]), prop::bool::weighted(0.15))
@@ -232,6 +232,10 @@ fn operation() -> impl Strategy<Value = Operation> {
             Operation::Configure { of_store, change: Box::new(change) }),
         2 => select(&[Stop::Closed, Stop::Dropped, Stop::Killed][..]).prop_map(Operation::Restart),
     ]
+}
+
+fn time() -> impl Strategy<Value = i64> {
+    prop_oneof![60 => -5..5_000_000_i64, 1 => select(&[(1 << 53) - 1, 1 << 53, i64::MAX, i64::MIN][..])]
 }
 
 fn pick() -> impl Strategy<Value = Pick> {
