@@ -85,11 +85,12 @@ impl Tx<'_> {
         })
     }
 
-    /// Tokens of a path from which on a compaction is due, if it is made automatically at all.
-    pub(crate) fn compact_after(&self, session: i64) -> Result<Option<u32>> {
+    /// Tokens of a path from which on a compaction is due, if it is made automatically at all, and the token factor.
+    pub(crate) fn compact_after(&self, session: i64) -> Result<Option<(u32, f64)>> {
         let Some(threshold) = self.in_force(Some(session), "compact-after")? else { return Ok(None) };
         let mode: Option<String> = self.in_force(Some(session), "auto-compact")?;
-        Ok((mode.as_deref() != Some("off")).then_some(threshold))
+        let factor = self.in_force(Some(session), "token-factor")?.unwrap_or(1.0);
+        Ok((mode.as_deref() != Some("off")).then_some((threshold, factor)))
     }
 
     fn in_force<T: rusqlite::types::FromSql>(&self, session: Option<i64>, name: &str) -> Result<Option<T>> {
@@ -145,7 +146,12 @@ impl Tx<'_> {
 
 /// Estimated tokens as real ones.
 pub(crate) fn scaled(tokens: i64, config: &Configuration) -> u64 {
-    (tokens.max(0) as f64 * config.token_factor).ceil() as u64
+    scaled_by(tokens, config.token_factor)
+}
+
+/// Estimated tokens as real ones, by a factor.
+pub(crate) fn scaled_by(tokens: i64, factor: f64) -> u64 {
+    (tokens.max(0) as f64 * factor).ceil() as u64
 }
 
 fn map<T, U>(setting: &Setting<T>, value: impl FnOnce(&T) -> U) -> Setting<U> {

@@ -7,7 +7,7 @@
 use rusqlite::params;
 
 use crate::append::now;
-use crate::config::scaled;
+use crate::config::{scaled, scaled_by};
 use crate::correction::Sum;
 use crate::cursor::{Purpose, stale};
 use crate::cut::Cut;
@@ -448,12 +448,11 @@ impl Tx<'_> {
             _ => self.compact_after(session.key)?,
         };
         self.memo.threshold = Some((session.key, threshold));
-        let (Some(threshold), Some(leaf)) = (threshold, session.present_leaf()) else { return Ok(false) };
+        let (Some((threshold, factor)), Some(leaf)) = (threshold, session.present_leaf()) else { return Ok(false) };
         let path = self.path_to(leaf)?;
         let view = View { path, shown: self.shown(session, &path, i64::MAX)? };
         // What the path amounts to is known from the sums along its chains: no message of it is read.
-        let config = self.configuration(Some(session.key))?;
-        let tokens = scaled(self.view_sum(session, &view)?.tokens, &config);
+        let tokens = scaled_by(self.view_sum(session, &view)?.tokens, factor);
         if tokens <= u64::from(threshold) {
             return Ok(false);
         }
@@ -463,6 +462,7 @@ impl Tx<'_> {
         if wait.is_some_and(|wait| tokens < wait.unsigned_abs()) {
             return Ok(false);
         }
+        let config = self.configuration(Some(session.key))?;
         Ok(self.range_to_compact(&view, &config)?.is_some())
     }
 }

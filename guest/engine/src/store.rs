@@ -47,8 +47,9 @@ pub(crate) struct Memo {
     pub(crate) newest: Option<i64>,
     /// The chain that the last message went to.
     pub(crate) chain: Option<u32>,
-    /// For the session that was last written: from how many tokens on a compaction is due.
-    pub(crate) threshold: Option<(i64, Option<u32>)>,
+    /// For the session that was last written: from how many tokens on a compaction is due, and the factor that its
+    /// estimates are taken by.
+    pub(crate) threshold: Option<(i64, Option<(u32, f64)>)>,
     /// What tells this life of the store from others.
     pub(crate) epoch: Option<i64>,
 }
