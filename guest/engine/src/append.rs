@@ -190,13 +190,14 @@ impl Tx<'_> {
         now: i64,
     ) -> Result<String> {
         let (_, stored) = self.load(key, MediaMode::Inline)?;
-        // Where the text changes the stored one is let go of first: a large message is not held three times.
+        // A large message is not held three times: where the text changes, the memory of the stored one is used again.
+        let mut memory = None;
         let message = match source {
             Source::Server => {
                 if message.text() == stored {
                     return Ok(stored);
                 }
-                drop(stored);
+                memory = Some(stored);
                 message
             }
             Source::Client => {
@@ -220,7 +221,14 @@ impl Tx<'_> {
         self.replace_message(session, key, &message)?;
         let event = self.next_event()?;
         self.save_active_session(session, event, now)?;
-        Ok(message.into_text().into_owned())
+        Ok(match memory {
+            None => message.into_text().into_owned(),
+            Some(mut answer) => {
+                answer.clear();
+                answer.push_str(message.text());
+                answer
+            }
+        })
     }
 
     fn import(
