@@ -3,12 +3,12 @@
 //! Calls of the host are what costs. A commit in WAL mode is one write and one sync:
 //!
 //! - In the **log**, the frames of a transaction are held back until its last page is written, and go to the host
-//!   within that write ([`crate::log`]). So nothing that SQLite takes for committed is ever held here, and a process
+//!   within that write (the module `log`). So nothing that SQLite takes for committed is ever held here, and a process
 //!   that is killed loses no acknowledged transaction, with `synchronous=NORMAL` or `OFF` as well.
 //! - In the **database**, pages that a checkpoint writes in a row are held back until the row ends. A checkpoint counts
 //!   only after the truncation and the sync that follow it, both of which write out what is held and report its errors.
 //!
-//! What could not be written stays held ([`crate::held`]): reads see it, and the next write to the same place goes over
+//! What could not be written stays held (the module `held`): reads see it, and the next write to the same place goes over
 //! it, as it would in the file. Closing a file drops what is held, which can only belong to a transaction that SQLite
 //! has rolled back or to a checkpoint that did not count.
 

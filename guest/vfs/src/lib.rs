@@ -10,7 +10,7 @@
 //!   [`outdate`].
 //! - There is no shared memory and no memory mapping: the index of the log lives on SQLite's heap.
 //! - What a transaction writes to the log goes to the host in one call, and is with the host before its commit
-//!   returns, whatever `synchronous` says ([`file`]).
+//!   returns, whatever `synchronous` says (the module `file`).
 //! - Temporary files live in the same directory, begin with [`TEMPORARY_PREFIX`], and are deleted when they are closed.
 //!
 //! # How SQLite is compiled for it
