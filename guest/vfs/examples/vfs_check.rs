@@ -31,7 +31,8 @@ fn main() {
         Some("insert") => insert(count(2), &arguments[3]),
         Some("trap") => trap(count(2)),
         Some("names") => names(),
-        other => panic!("no check is named {other:?}"),
+        Some(other) => panic!("no check is named {other:?}"),
+        None => println!("checks: files, log, sort N, vacuum N, random, read, insert N MODE, trap N, names"),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The case files that Talktree must pass: one name more with every part of it that is finished.
-const RESOLVED: &[&str] = &["tree.json", "reading.json", "client.json", "exact.json"];
+const RESOLVED: &[&str] = &["tree.json", "reading.json", "client.json", "exact.json", "media.json", "compaction.json"];
 
 /// Runs the resolved files, where the cases are there.
 pub(super) fn run_resolved() -> Result<Outcome> {
