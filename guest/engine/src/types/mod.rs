@@ -1,5 +1,15 @@
 //! What calls take and give: the records of the WIT package, as plain Rust types.
 
+mod context;
+mod directory;
+mod feed;
+mod search;
+
+pub use context::*;
+pub use directory::*;
+pub use feed::*;
+pub use search::*;
+
 /// Where inline media of a message goes on reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MediaMode {
