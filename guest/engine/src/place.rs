@@ -1,5 +1,7 @@
 //! Where a store lives: the seam between the engine and its surroundings.
 
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Kind, Result};
@@ -7,10 +9,13 @@ use crate::error::{Error, Kind, Result};
 /// Name of the database file in the store's directory.
 pub const FILE_NAME: &str = "talktree.db";
 
+/// How the names of temporary files in the store's directory begin. Nothing else there is named so.
+pub const TEMPORARY_PREFIX: &str = "talktree.tmp-";
+
 /// The directory of a store, and what else may happen there.
 ///
-/// The engine asks only this much of its surroundings; reading and writing the database is SQLite's business, through
-/// whatever VFS is the default one.
+/// The engine asks only this much of its surroundings; reading and writing databases is SQLite's business, through
+/// whatever VFS is the default one. Names are those of files in the directory itself.
 pub trait Place: Send {
     /// The name under which SQLite opens the database.
     fn database(&self) -> PathBuf;
@@ -29,8 +34,25 @@ pub trait Place: Send {
     /// Ends the turn. An error means that the turn was lost meanwhile: what was done in it must not be acknowledged.
     fn end(&mut self) -> Result<()>;
 
-    /// Removes temporary files that a killed instance left behind; called before a database is opened for writing.
+    /// Removes the files whose names begin with [`TEMPORARY_PREFIX`]; called before a database is opened for writing.
     fn sweep(&mut self) -> Result<()>;
+
+    /// The length of a file beside the database. None: there is none of that name.
+    fn file_size(&self, name: &str) -> Result<Option<u64>>;
+
+    /// Bytes of a file beside the database: `length` of them from `offset` on, or what there is.
+    fn read_file(&self, name: &str, offset: u64, length: usize) -> Result<Vec<u8>>;
+
+    /// Gives a file beside the database another name, one that is not taken, so that it lasts.
+    fn rename_file(&mut self, from: &str, to: &str) -> Result<()>;
+
+    /// Removes a file beside the database. One that is not there is no error.
+    fn remove_file(&mut self, name: &str) -> Result<()>;
+}
+
+/// The path under which SQLite opens a file beside the database.
+pub(crate) fn beside(place: &impl Place, name: &str) -> PathBuf {
+    place.database().with_file_name(name)
 }
 
 /// A directory of the machine that nobody else uses: for native programs, tests and benchmarks.
@@ -57,11 +79,7 @@ impl Place for Directory {
     }
 
     fn exists(&self) -> Result<bool> {
-        match std::fs::metadata(self.database()) {
-            Ok(found) => Ok(found.len() > 0),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(Error::new(Kind::Other, format!("the store's file cannot be looked at: {error}"))),
-        }
+        Ok(self.file_size(FILE_NAME)?.is_some_and(|size| size > 0))
     }
 
     fn read_only(&self) -> bool {
@@ -77,6 +95,53 @@ impl Place for Directory {
     }
 
     fn sweep(&mut self) -> Result<()> {
+        let Ok(entries) = std::fs::read_dir(&self.path) else { return Ok(()) };
+        for entry in entries.flatten() {
+            if entry.file_name().to_string_lossy().starts_with(TEMPORARY_PREFIX) {
+                // What cannot be deleted takes room and does no harm: no reason to keep the store shut.
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
         Ok(())
     }
+
+    fn file_size(&self, name: &str) -> Result<Option<u64>> {
+        match std::fs::metadata(self.path.join(name)) {
+            Ok(found) => Ok(Some(found.len())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed(name, "looked at", &error)),
+        }
+    }
+
+    fn read_file(&self, name: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let read = || {
+            let mut file = File::open(self.path.join(name))?;
+            file.seek(SeekFrom::Start(offset))?;
+            let mut bytes = Vec::with_capacity(length);
+            file.take(length as u64).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        read().map_err(|error: io::Error| failed(name, "read", &error))
+    }
+
+    fn rename_file(&mut self, from: &str, to: &str) -> Result<()> {
+        std::fs::rename(self.path.join(from), self.path.join(to)).map_err(|error| failed(from, "renamed", &error))?;
+        if cfg!(unix) {
+            File::open(&self.path)
+                .and_then(|directory| directory.sync_all())
+                .map_err(|error| failed(to, "made to last", &error))?;
+        }
+        Ok(())
+    }
+
+    fn remove_file(&mut self, name: &str) -> Result<()> {
+        match std::fs::remove_file(self.path.join(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(name, "removed", &error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn failed(name: &str, what: &str, error: &io::Error) -> Error {
+    Error::new(Kind::Other, format!("{name} cannot be {what}: {error}"))
 }

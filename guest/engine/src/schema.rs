@@ -19,7 +19,10 @@ use crate::store::Durability;
 pub const APPLICATION_ID: i32 = 0x546b_5472;
 
 /// The schema that this version writes.
-pub const SCHEMA_VERSION: i32 = 1;
+pub const SCHEMA_VERSION: i32 = 2;
+
+/// The first schema that there was.
+const FIRST_VERSION: i32 = 1;
 
 /// Bytes of a page.
 const PAGE_SIZE: u32 = 4096;
@@ -30,6 +33,11 @@ const CACHE_KIB: i64 = 4096;
 /// Pages of log after which it is written back into the file: 4 MiB.
 const CHECKPOINT_PAGES: i64 = 1000;
 
+/// What schema 2 adds, each text by the module whose tables it makes. Made by `create` and by `migrate` alike, so a store
+/// that was migrated has the tables of a new one.
+const ADDED_IN_2: &[&str] = &[];
+
+/// Schema 1. It never changes: stores that were written with it are migrated from it.
 const TABLES: &str = "
 CREATE TABLE meta(
   name TEXT PRIMARY KEY,
@@ -216,6 +224,8 @@ pub(crate) fn harden(connection: &Connection) -> Result<()> {
 pub(crate) enum Found {
     /// A store of this version.
     Store,
+    /// A store of an earlier version, which has this schema.
+    Older(i32),
     /// Nothing yet.
     Empty,
 }
@@ -228,6 +238,7 @@ pub(crate) fn identify(connection: &Connection) -> Result<Found> {
     if application == APPLICATION_ID {
         return match version {
             SCHEMA_VERSION => Ok(Found::Store),
+            older @ FIRST_VERSION..SCHEMA_VERSION => Ok(Found::Older(older)),
             newer if newer > SCHEMA_VERSION => Err(Error::new(
                 Kind::SchemaTooNew,
                 format!(
@@ -272,9 +283,21 @@ pub(crate) fn shape(connection: &Connection) -> Result<()> {
 
 /// Makes the tables and signs the file, all or nothing.
 pub(crate) fn create(connection: &Connection) -> Result<()> {
-    let made = connection.execute_batch(&format!(
-        "BEGIN IMMEDIATE; {TABLES} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
-    ));
+    let added = ADDED_IN_2.concat();
+    in_one_transaction(
+        connection,
+        &format!("{TABLES} {added} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION};"),
+    )
+}
+
+/// Adds what an earlier schema lacks, all or nothing.
+pub(crate) fn migrate(connection: &Connection) -> Result<()> {
+    let added = ADDED_IN_2.concat();
+    in_one_transaction(connection, &format!("{added} PRAGMA user_version = {SCHEMA_VERSION};"))
+}
+
+fn in_one_transaction(connection: &Connection, sql: &str) -> Result<()> {
+    let made = connection.execute_batch(&format!("BEGIN IMMEDIATE; {sql} COMMIT;"));
     if made.is_err() && !connection.is_autocommit() {
         connection.execute_batch("ROLLBACK")?;
     }

@@ -7,6 +7,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{CachedStatement, Connection, OpenFlags};
 
 use crate::error::{Error, Kind, Result};
+use crate::migrate;
 use crate::place::Place;
 use crate::schema::{self, Found};
 
@@ -163,12 +164,11 @@ impl<P: Place> Store<P> {
         if self.connection.is_some() {
             return Ok(());
         }
-        let database = self.place.database();
         self.connection = if self.place.read_only() {
-            open_read_only(&database)?
+            open_read_only(&self.place.database())?
         } else {
             self.place.sweep()?;
-            open(&database, self.options.durability, write)?
+            open(&mut self.place, self.options.durability, write)?
         };
         Ok(())
     }
@@ -223,10 +223,10 @@ fn flags() -> OpenFlags {
 }
 
 /// None: there is nothing in the file, and nothing is to be written.
-fn open(database: &Path, durability: Durability, write: bool) -> Result<Option<Connection>> {
+fn open(place: &mut impl Place, durability: Durability, write: bool) -> Result<Option<Connection>> {
     let mut flags = flags() | OpenFlags::SQLITE_OPEN_READ_WRITE;
     flags.set(OpenFlags::SQLITE_OPEN_CREATE, write);
-    let connection = Connection::open_with_flags(database, flags)?;
+    let connection = Connection::open_with_flags(place.database(), flags)?;
     match look(&connection) {
         Ok(Found::Empty) if write => {
             schema::shape(&connection)?;
@@ -234,6 +234,7 @@ fn open(database: &Path, durability: Durability, write: bool) -> Result<Option<C
             schema::create(&connection)?;
         }
         Ok(Found::Store) => schema::use_log(&connection, durability)?,
+        Ok(Found::Older(older)) => migrate::migrate(&connection, place, older, durability)?,
         other => {
             leave(connection);
             return other.map(|_| None);
@@ -269,7 +270,17 @@ fn leave(connection: Connection) {
 fn open_read_only(database: &Path) -> Result<Option<Connection>> {
     let flags = flags() | OpenFlags::SQLITE_OPEN_READ_ONLY;
     let attempt = |connection: Connection| -> Result<Option<Connection>> {
-        Ok((look(&connection)? == Found::Store).then_some(connection))
+        match look(&connection)? {
+            Found::Store => Ok(Some(connection)),
+            Found::Older(older) => Err(Error::new(
+                Kind::ReadOnly,
+                format!(
+                    "the store was written by an earlier version (schema {older}) and has to be migrated, which cannot be done in a directory that can only be read; open it once where it can be written"
+                ),
+            )
+            .numbers(u64::from(older.unsigned_abs()), u64::from(schema::SCHEMA_VERSION.unsigned_abs()))),
+            Found::Empty => Ok(None),
+        }
     };
     let plain = Connection::open_with_flags(database, flags).map_err(Error::from).and_then(attempt);
     match plain {

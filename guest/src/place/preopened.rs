@@ -120,6 +120,22 @@ impl Place for Preopened {
         let _ = found()?.sweep();
         Ok(())
     }
+
+    fn file_size(&self, name: &str) -> Result<Option<u64>> {
+        Ok(look(&*found()?, name)?.map(|entry| entry.size))
+    }
+
+    fn read_file(&self, name: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
+        found()?.read_part(name, offset, length).map_err(|error| failed(&format!("{name} cannot be read"), error))
+    }
+
+    fn rename_file(&mut self, from: &str, to: &str) -> Result<()> {
+        found()?.rename(from, to).map_err(|error| failed(&format!("{from} cannot be renamed"), error))
+    }
+
+    fn remove_file(&mut self, name: &str) -> Result<()> {
+        found()?.delete(name).map(drop).map_err(|error| failed(&format!("{name} cannot be removed"), error))
+    }
 }
 
 /// The directory, or the error that says what to do.

@@ -9,6 +9,8 @@ use wasip2::filesystem::types::{
     Descriptor, DescriptorFlags, DescriptorStat, DescriptorType, ErrorCode, OpenFlags, PathFlags,
 };
 
+use crate::code::is_failed_directory_sync;
+
 /// How the names of temporary files begin. Nothing else in the directory is named so: they may be deleted whenever
 /// nobody uses the store.
 pub const TEMPORARY_PREFIX: &str = "talktree.tmp-";
@@ -128,6 +130,35 @@ impl Folder {
             Ok(file) => file.read(4096, 0).map(|(bytes, _)| Some(bytes)),
             Err(ErrorCode::NoEntry) => Ok(None),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Reads a part of a file: `length` bytes from `offset` on, or what there is.
+    pub fn read_part(&self, name: &str, offset: u64, length: usize) -> Result<Vec<u8>, ErrorCode> {
+        let file = self.open(name, OpenFlags::empty(), DescriptorFlags::READ)?;
+        let mut part = Vec::new();
+        part.try_reserve_exact(length).map_err(|_| ErrorCode::InsufficientMemory)?;
+        // A host may give less than it was asked for, often 64 KiB at most.
+        while part.len() < length {
+            match file.read((length - part.len()) as u64, offset + part.len() as u64) {
+                Ok((bytes, _)) if bytes.is_empty() => break,
+                Ok((bytes, _)) => part.extend_from_slice(&bytes),
+                Err(ErrorCode::Interrupted) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(part)
+    }
+
+    /// Gives a file another name, so that it lasts. What had that name before is replaced.
+    pub fn rename(&self, from: &str, to: &str) -> Result<(), ErrorCode> {
+        if !is_plain_name(from) || !is_plain_name(to) {
+            return Err(ErrorCode::Invalid);
+        }
+        self.directory.rename_at(from, &self.directory, to)?;
+        match self.sync() {
+            Err(error) if is_failed_directory_sync(error) => Err(error),
+            _ => Ok(()),
         }
     }
 

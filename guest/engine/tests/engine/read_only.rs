@@ -36,6 +36,22 @@ impl Place for ReadOnly {
     fn sweep(&mut self) -> Result<()> {
         panic!("nothing is removed from a place that can only be read");
     }
+
+    fn file_size(&self, name: &str) -> Result<Option<u64>> {
+        self.0.file_size(name)
+    }
+
+    fn read_file(&self, name: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
+        self.0.read_file(name, offset, length)
+    }
+
+    fn rename_file(&mut self, from: &str, _to: &str) -> Result<()> {
+        panic!("{from} is renamed in a place that can only be read");
+    }
+
+    fn remove_file(&mut self, name: &str) -> Result<()> {
+        panic!("{name} is removed from a place that can only be read");
+    }
 }
 
 fn read_only(directory: &Path) -> Store<ReadOnly> {
