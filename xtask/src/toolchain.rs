@@ -23,7 +23,23 @@ pub(crate) const TARGET: &str = "wasm32-wasip2";
 /// They go into the C flags of this one target: `LIBSQLITE3_FLAGS` would change the native SQLite too.
 ///
 /// - `SQLITE_OS_OTHER`: no unix VFS, so none of wasi-libc's emulations is linked; the guest brings its own VFS.
-const SQLITE_FLAGS: &[&str] = &["-DSQLITE_OS_OTHER=1"];
+/// - The others make the component a tenth smaller and reads a few percent faster: the documentation of `talktree-vfs` says
+///   what each leaves out.
+const SQLITE_FLAGS: &[&str] = &[
+    "-DSQLITE_OS_OTHER=1",
+    "-DSQLITE_DEFAULT_MEMSTATUS=0",
+    "-DSQLITE_LIKE_DOESNT_MATCH_BLOBS",
+    "-DSQLITE_OMIT_SHARED_CACHE",
+    "-DSQLITE_OMIT_DEPRECATED",
+    "-DSQLITE_MAX_MMAP_SIZE=0",
+    "-DSQLITE_DQS=0",
+    "-USQLITE_ENABLE_FTS3",
+    "-USQLITE_ENABLE_FTS3_PARENTHESIS",
+    "-USQLITE_ENABLE_RTREE",
+    "-USQLITE_SOUNDEX",
+    "-USQLITE_ENABLE_LOAD_EXTENSION",
+    "-USQLITE_ENABLE_API_ARMOR",
+];
 
 /// The compiler that runs, as `rustc -vV` describes it.
 pub(crate) struct Rustc {
