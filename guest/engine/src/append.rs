@@ -8,8 +8,8 @@ use crate::row::Stamp;
 use crate::session::Session;
 use crate::store::{Store, Tx};
 use crate::types::{
-    AppendOptions, AppendResult, ChainItem, ChainResult, ExpectedLeaf, ImportItem, MediaMode, Parent, Source,
-    UpsertResult,
+    AppendOptions, AppendResult, ChainItem, ChainResult, EventKind, ExpectedLeaf, ImportItem, MediaMode, Parent,
+    Source, UpsertResult,
 };
 
 /// Messages that one call may bring.
@@ -221,6 +221,7 @@ impl Tx<'_> {
         self.replace_message(session, key, &message)?;
         let event = self.next_event()?;
         self.save_active_session(session, event, now)?;
+        self.write_event(event, &session.key, EventKind::Updated, Some(key), &[message.id()])?;
         Ok(match memory {
             None => message.into_text().into_owned(),
             Some(mut answer) => {

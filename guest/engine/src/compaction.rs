@@ -10,7 +10,7 @@ use crate::path::Path;
 use crate::place::Place;
 use crate::session::Session;
 use crate::store::{Store, Tx};
-use crate::types::Compaction;
+use crate::types::{Compaction, EventKind};
 use crate::view::{Item, Step, View};
 
 impl<P: Place> Store<P> {
@@ -57,6 +57,7 @@ impl<P: Place> Store<P> {
                 output_tokens: None,
             };
             let overlay = tx.insert_overlay(&mut session, &new, event)?;
+            tx.write_event(event, &session.key, EventKind::CompactionChanged, None, &[&overlay.id])?;
             tx.save_session(&session)?;
             tx.compaction(&overlay, None)
         })
@@ -99,7 +100,8 @@ impl<P: Place> Store<P> {
             let Some(mut session) = tx.session(session)? else { return Ok(false) };
             let Some(overlay) = tx.find_overlay(&session, id)? else { return Ok(false) };
             tx.delete_overlay(&mut session, &overlay)?;
-            tx.next_quiet_event()?;
+            let event = tx.next_quiet_event()?;
+            tx.write_event(event, &session.key, EventKind::CompactionChanged, None, &[&overlay.id])?;
             tx.save_session(&session)?;
             Ok(true)
         })

@@ -14,7 +14,7 @@ use crate::overlay::Overlay;
 use crate::place::Place;
 use crate::session::Session;
 use crate::store::{Store, Tx};
-use crate::types::{DeleteMode, DeleteResult};
+use crate::types::{DeleteMode, DeleteResult, EventKind};
 
 impl<P: Place> Store<P> {
     /// Deletes messages; unknown ids are ignored. A dry run answers the same and changes nothing.
@@ -40,7 +40,7 @@ impl<P: Place> Store<P> {
             let covering = tx.covering(&session, &ranges)?;
             let summaries = covering.iter().map(|overlay| overlay.id.clone()).collect();
             if !dry_run && deleted > 0 {
-                tx.delete(&mut session, &parts, covering)?;
+                tx.delete(&mut session, &parts, &ranges, covering)?;
             }
             Ok(DeleteResult { deleted: u32::try_from(deleted).unwrap_or(u32::MAX), summaries })
         };
@@ -54,6 +54,8 @@ impl<P: Place> Store<P> {
             let deleted = u32::try_from(session.messages).unwrap_or(u32::MAX);
             if deleted > 0 {
                 tx.clear(&mut session)?;
+                let event = tx.next_quiet_event()?;
+                tx.write_event(event, &session.key, EventKind::Cleared, None, &[])?;
             }
             Ok(deleted)
         })
@@ -118,7 +120,15 @@ impl Tx<'_> {
         Ok(count)
     }
 
-    fn delete(&mut self, session: &mut Session, parts: &[Part], covering: Vec<Overlay>) -> Result<()> {
+    fn delete(
+        &mut self,
+        session: &mut Session,
+        parts: &[Part],
+        ranges: &[(Key, Key)],
+        covering: Vec<Overlay>,
+    ) -> Result<()> {
+        let ids = self.ids_by_seq(ranges)?;
+        self.write_down(ranges)?;
         let mut corrections = Corrections::default();
         let mut total = Sum::default();
         for part in parts {
@@ -156,14 +166,32 @@ impl Tx<'_> {
         let chains = parts.iter().map(|part| part.first.chain()).collect();
         self.drop_empty_chains(session, chains)?;
         self.raise_places(session)?;
-        self.next_quiet_event()?;
+        let event = self.next_quiet_event()?;
+        let ids: Vec<&str> = ids.iter().map(|(_, id)| id.as_str()).collect();
+        self.write_event(event, &session.key, EventKind::Deleted, None, &ids)?;
         self.save_session(session)
     }
 
-    fn clear(&mut self, session: &mut Session) -> Result<()> {
+    /// The ids of messages, in order of seq.
+    fn ids_by_seq(&self, ranges: &[(Key, Key)]) -> Result<Vec<(u32, String)>> {
+        let mut ids = Vec::new();
+        let mut statement = self.statement("SELECT key, id FROM message WHERE key >= ?1 AND key <= ?2")?;
+        for &(first, last) in ranges {
+            let mut rows = statement.query(params![first, last])?;
+            while let Some(row) = rows.next()? {
+                ids.push((row.get::<_, Key>(0)?.seq(), row.get(1)?));
+            }
+        }
+        ids.sort_unstable();
+        Ok(ids)
+    }
+
+    /// Removes all messages of a session with what belongs to them.
+    pub(crate) fn clear(&mut self, session: &mut Session) -> Result<()> {
         let mut after = 0;
         while let Some(chain) = self.next_chain(session, after)? {
             let (start, end) = (Key::start(chain), Key::end(chain));
+            self.write_down(&[(start, end)])?;
             self.delete_texts(start, end)?;
             self.statement("DELETE FROM message WHERE key > ?1 AND key <= ?2")?.execute(params![start, end])?;
             self.statement("DELETE FROM correction WHERE chain = ?1")?.execute([chain])?;
@@ -177,7 +205,6 @@ impl Tx<'_> {
         (session.messages, session.bytes, session.tokens, session.outside) = (0, 0, 0, 0);
         (session.leaf, session.chosen, session.corrected) = (None, None, false);
         session.deletions += 1;
-        self.next_quiet_event()?;
         self.save_session(session)
     }
 

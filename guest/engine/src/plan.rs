@@ -21,7 +21,8 @@ use crate::prompt::{FRAME_TOKENS, Prompt};
 use crate::session::Session;
 use crate::store::{Store, Tx};
 use crate::types::{
-    AutoCompact, Compaction, CompactionPlan, Configuration, MediaMode, SummarizeError, Summary, SummaryRequest,
+    AutoCompact, Compaction, CompactionPlan, Configuration, EventKind, MediaMode, SummarizeError, Summary,
+    SummaryRequest,
 };
 use crate::view::{Item, Step, View};
 
@@ -80,6 +81,7 @@ impl<P: Place> Store<P> {
                 output_tokens: summary.output_tokens,
             };
             let overlay = tx.insert_overlay(&mut found, &new, event)?;
+            tx.write_event(event, &found.key, EventKind::Compacted, None, &[&overlay.id])?;
             tx.save_session(&found)?;
             tx.forget_refusals(&found)?;
             tx.compaction(&overlay, None).map(Some)

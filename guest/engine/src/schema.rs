@@ -35,7 +35,7 @@ const CHECKPOINT_PAGES: i64 = 1000;
 
 /// What schema 2 adds, each text by the module whose tables it makes. Made by `create` and by `migrate` alike, so a store
 /// that was migrated has the tables of a new one.
-const ADDED_IN_2: &[&str] = &[];
+const ADDED_IN_2: &[&str] = &[crate::feed::TABLES, crate::directory::TABLES];
 
 /// Schema 1. It never changes: stores that were written with it are migrated from it.
 const TABLES: &str = "
@@ -80,6 +80,7 @@ CREATE TABLE chain(
 ) STRICT;
 CREATE INDEX chain_attach ON chain(session, attach);
 
+-- `imported` is 1 for an import, and 2 for a copy that a fork made, which is no event.
 -- key = chain << 32 | seq. `bytes` is the length of the whole text, `outside` how much of it is kept in `media`.
 -- `chain_...` are sums over the chain up to and with this message, as they were when it was written; what changed since
 -- is in `correction`. A text that is too large for its row is in `piece`, and `preview` says how it begins.

@@ -28,6 +28,8 @@ pub struct Options {
     pub durability: Durability,
     /// Metadata keys that no client may write, beside those that are configured.
     pub reserved_metadata_keys: Vec<String>,
+    /// Events that are kept for the feed beside those that the messages themselves tell; by default 100,000.
+    pub kept_events: Option<u32>,
 }
 
 /// A store of conversations.
