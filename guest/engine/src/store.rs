@@ -236,7 +236,12 @@ fn open(place: &mut impl Place, durability: Durability, write: bool) -> Result<O
             schema::create(&connection)?;
         }
         Ok(Found::Store) => schema::use_log(&connection, durability)?,
-        Ok(Found::Older(older)) => migrate::migrate(&connection, place, older, durability)?,
+        Ok(Found::Older(older)) => {
+            if let Err(error) = migrate::migrate(&connection, place, older, durability) {
+                leave(connection);
+                return Err(error);
+            }
+        }
         other => {
             leave(connection);
             return other.map(|_| None);
