@@ -6,11 +6,17 @@ use rusqlite::limits::Limit;
 use crate::error::{Error, Kind, Result};
 use crate::place::{Place, TEMPORARY_PREFIX, beside};
 
-/// Makes a copy under a new temporary name, synced, and answers the name. What could not be finished is removed.
-pub(crate) fn make(connection: &Connection, place: &mut impl Place) -> Result<String> {
-    let number: String = connection.query_row("SELECT lower(hex(randomblob(8)))", [], |row| row.get(0))?;
-    let name = format!("{TEMPORARY_PREFIX}{number}");
-    let path = beside(place, &name);
+/// The name of the copy of this number.
+pub(crate) fn name(number: u64) -> String {
+    format!("{TEMPORARY_PREFIX}{number:016x}")
+}
+
+/// Makes a copy under a new temporary name, synced, and answers its number. What could not be finished is removed.
+pub(crate) fn make(connection: &Connection, place: &mut impl Place) -> Result<u64> {
+    // Without a sign: numbers of cursors have none.
+    let number: i64 = connection.query_row("SELECT random() >> 1 & 0x3fffffffffffffff", [], |row| row.get(0))?;
+    let number = number.unsigned_abs();
+    let path = beside(place, &name(number));
     let path = path
         .to_str()
         .ok_or_else(|| Error::new(Kind::Other, "the path of the store's directory is no text in UTF-8"))?;
@@ -19,14 +25,19 @@ pub(crate) fn make(connection: &Connection, place: &mut impl Place) -> Result<St
         Ok(())
     });
     match made {
-        Ok(()) => Ok(name),
+        Ok(()) => Ok(number),
         Err(error) => {
-            // What stays behind is swept when the store is next opened.
-            let _ = place.remove_file(&name);
-            let _ = place.remove_file(&format!("{name}-journal"));
+            remove(place, number);
             Err(error)
         }
     }
+}
+
+/// Removes a copy with what SQLite may have made beside it. What cannot be removed is swept when the store is next opened.
+pub(crate) fn remove(place: &mut impl Place, number: u64) {
+    let name = name(number);
+    let _ = place.remove_file(&name);
+    let _ = place.remove_file(&format!("{name}-journal"));
 }
 
 /// Does what needs a second database beside the store's, which is otherwise not allowed: a vacuum.

@@ -13,6 +13,7 @@ pub(crate) enum Purpose {
     Branches = b'b' as isize,
     Nodes = b'n' as isize,
     Plan = b'p' as isize,
+    Snapshot = b's' as isize,
     Sessions = b'd' as isize,
 }
 

@@ -51,10 +51,12 @@ mod schema;
 #[allow(dead_code, unused_imports, reason = "the search of the store follows")]
 mod search;
 mod session;
+mod snapshot;
 mod stats;
 mod store;
 mod text;
 mod types;
+mod vacuum;
 mod view;
 
 pub use error::{Error, Kind, Result};

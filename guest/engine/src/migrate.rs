@@ -34,8 +34,8 @@ pub(crate) fn migrate(
 /// Copies the store as it is, and answers the name of the copy.
 fn keep_a_copy(connection: &Connection, place: &mut impl Place, older: i32) -> Result<String> {
     let name = free_name(place, older)?;
-    let temporary = copy::make(connection, place)?;
-    place.rename_file(&temporary, &name)?;
+    let copy = copy::make(connection, place)?;
+    place.rename_file(&copy::name(copy), &name)?;
     Ok(name)
 }
 

@@ -206,6 +206,12 @@ CREATE TABLE config(
 INSERT INTO meta VALUES ('epoch', abs(random() >> 1)), ('event', 0);
 ";
 
+/// Makes a store that was copied another life of it, in which cursors of the first are unknown.
+pub(crate) fn renew_epoch(connection: &Connection) -> Result<()> {
+    connection.execute("UPDATE meta SET value = abs(random() >> 1) WHERE name = 'epoch'", [])?;
+    Ok(())
+}
+
 /// Settings that hold for every connection, whatever the file says. Nothing here reads the file.
 pub(crate) fn harden(connection: &Connection) -> Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;

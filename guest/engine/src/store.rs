@@ -38,6 +38,8 @@ pub struct Store<P> {
     options: Options,
     connection: Option<Connection>,
     memo: Memo,
+    /// The number of the copy that is being handed out.
+    pub(crate) snapshot: Option<u64>,
 }
 
 /// What is known of the file without looking. It is true as long as nobody else writes, and forgotten when a
@@ -74,7 +76,7 @@ impl<'a> Tx<'a> {
 impl<P: Place> Store<P> {
     /// The store at a place. Nothing is touched before the first call.
     pub fn new(place: P, options: Options) -> Self {
-        Self { place, options, connection: None, memo: Memo::default() }
+        Self { place, options, connection: None, memo: Memo::default(), snapshot: None }
     }
 
     /// Whether there is anything in the file system.
@@ -85,6 +87,11 @@ impl<P: Place> Store<P> {
     /// Where the store is.
     pub fn place(&self) -> &P {
         &self.place
+    }
+
+    /// Where the store is, for files beside it.
+    pub(crate) fn place_mut(&mut self) -> &mut P {
+        &mut self.place
     }
 
     /// Writes the log back into the file and lets go of it; the next call opens it again.
@@ -133,6 +140,22 @@ impl<P: Place> Store<P> {
             store.connect(true)?;
             let Some(connection) = &store.connection else { return Err(lost()) };
             run(connection, &mut store.memo, &store.options, Access::Write, &mut work)
+        })
+    }
+
+    /// Work on the file as a whole, outside of any transaction. None: nothing was ever written, and nothing is done.
+    pub(crate) fn alone<T>(&mut self, work: impl FnOnce(&Connection, &mut P) -> Result<T>) -> Result<Option<T>> {
+        if self.place.read_only() {
+            return Err(Error::new(Kind::ReadOnly, "the store's directory can only be read"));
+        }
+        self.turn(true, |store| {
+            if store.is_written()? {
+                store.connect(false)?;
+            }
+            match &store.connection {
+                Some(connection) => work(connection, &mut store.place).map(Some),
+                None => Ok(None),
+            }
         })
     }
 

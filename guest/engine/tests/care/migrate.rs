@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
-use talktree_engine::{
-    AppendOptions, Directory, FILE_NAME, HistoryView, Options, SCHEMA_VERSION, Store, TEMPORARY_PREFIX,
-};
+use talktree_engine::{AppendOptions, FILE_NAME, HistoryView, SCHEMA_VERSION, TEMPORARY_PREFIX};
 
+use super::common::{names, open};
 use super::fixture::{SESSIONS, fixtures};
 use super::reads::everything;
 
@@ -22,10 +21,6 @@ fn with_fixture(number: i32) -> tempfile::TempDir {
     directory
 }
 
-fn open(directory: &Path) -> Store<Directory> {
-    Store::new(Directory::new(directory), Options::default())
-}
-
 fn version(file: &Path) -> i32 {
     let connection = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
     connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
@@ -36,13 +31,6 @@ fn objects(file: &Path) -> Vec<(String, String, Option<String>)> {
     let connection = Connection::open(file).unwrap();
     let mut statement = connection.prepare("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name").unwrap();
     statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap().map(Result::unwrap).collect()
-}
-
-fn names(directory: &Path) -> Vec<String> {
-    let mut names: Vec<String> =
-        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
 }
 
 #[test]
