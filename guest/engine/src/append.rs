@@ -328,7 +328,7 @@ fn same_text(stored: &str, sent: &str, reserved: &[String]) -> bool {
 }
 
 /// Refuses a time that no other language could read.
-fn valid_time(created_at: i64) -> Result<()> {
+pub(crate) fn valid_time(created_at: i64) -> Result<()> {
     if created_at.unsigned_abs() > MAX_NUMBER {
         return Err(Error::new(
             Kind::InvalidArgument,

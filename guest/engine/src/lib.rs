@@ -25,6 +25,7 @@ mod chain;
 mod check;
 mod compaction;
 mod config;
+mod context;
 mod copy;
 mod correction;
 mod cursor;

@@ -1,0 +1,13 @@
+//! Memory blocks, the system prompt that shows them and the tools that edit them, from outside.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod call;
+mod common;
+mod define;
+mod entries;
+mod kept;
+mod limits;
+mod prompt;
+mod reminder;
+mod tools;
+mod versions;
