@@ -4,7 +4,7 @@ use crate::append::now;
 use crate::error::{Error, Kind, Result};
 use crate::key::Key;
 use crate::message;
-use crate::overlay::NewOverlay;
+use crate::overlay::{NewOverlay, Overlay};
 use crate::pairing::Pairing;
 use crate::path::Path;
 use crate::place::Place;
@@ -69,26 +69,7 @@ impl<P: Place> Store<P> {
             let Some(session) = tx.session(session)? else { return Ok(Vec::new()) };
             let mut compactions = Vec::new();
             for overlay in tx.overlays(&session)? {
-                // What stands in its place is what a path that ends there, or the present one, shows instead.
-                let path = match session.present_leaf() {
-                    Some(leaf) if tx.is_on_path_to(overlay.place, leaf)? => tx.path_to(leaf)?,
-                    _ => tx.path_to(overlay.place)?,
-                };
-                let shown = tx.shown(&session, &path, i64::MAX)?;
-                let replaced_by = if shown.iter().any(|shown| shown.key == overlay.key) {
-                    None
-                } else {
-                    let (first, last) = (tx.position(overlay.first)?, tx.position(overlay.last)?);
-                    let mut by = None;
-                    for other in &shown {
-                        if tx.position(other.first)? <= last && first <= tx.position(other.last)? {
-                            by = Some(other.id.clone());
-                            break;
-                        }
-                    }
-                    by
-                };
-                compactions.push(tx.compaction(&overlay, replaced_by)?);
+                compactions.push(tx.compaction_now(&session, &overlay)?);
             }
             Ok(compactions)
         })
@@ -109,6 +90,30 @@ impl<P: Place> Store<P> {
 }
 
 impl Tx<'_> {
+    /// A compaction as callers see it now, with the one that stands in its place.
+    pub(crate) fn compaction_now(&self, session: &Session, overlay: &Overlay) -> Result<Compaction> {
+        // What stands in its place is what a path that ends there, or the present one, shows instead.
+        let path = match session.present_leaf() {
+            Some(leaf) if self.is_on_path_to(overlay.place, leaf)? => self.path_to(leaf)?,
+            _ => self.path_to(overlay.place)?,
+        };
+        let shown = self.shown(session, &path, i64::MAX)?;
+        let replaced_by = if shown.iter().any(|shown| shown.key == overlay.key) {
+            None
+        } else {
+            let (first, last) = (self.position(overlay.first)?, self.position(overlay.last)?);
+            let mut by = None;
+            for other in &shown {
+                if self.position(other.first)? <= last && first <= self.position(other.last)? {
+                    by = Some(other.id.clone());
+                    break;
+                }
+            }
+            by
+        };
+        self.compaction(overlay, replaced_by)
+    }
+
     /// Refuses a run that parts a call from its results or holds a call that is open. Answers how many messages it has.
     fn check_run(&self, session: &Session, first: Key, last: Key) -> Result<i64> {
         // What follows the run decides whether a call in it is still open: the present conversation, if it goes there.

@@ -15,6 +15,7 @@ pub(crate) enum Purpose {
     Plan = b'p' as isize,
     Snapshot = b's' as isize,
     Sessions = b'd' as isize,
+    Changes = b'f' as isize,
 }
 
 impl Purpose {

@@ -103,6 +103,30 @@ impl<P: Place> Store<P> {
             tx.entry(&found)
         })
     }
+
+    /// Deletes a session with all that belongs to it. Answers how many messages that were. One that comes again under
+    /// the same id has nothing to do with it.
+    pub fn delete_session(&mut self, session: &str) -> Result<u32> {
+        self.write(|tx| {
+            let mut found = tx.known_session(session)?;
+            let messages = u32::try_from(found.messages).unwrap_or(u32::MAX);
+            tx.clear(&mut found)?;
+            for sql in [
+                "DELETE FROM config WHERE session = ?1",
+                "DELETE FROM title WHERE session = ?1",
+                "DELETE FROM session WHERE key = ?1",
+            ] {
+                tx.statement(sql)?.execute([found.key])?;
+            }
+            // What was the most recent session is so no longer, and its chain is no place to go on.
+            (tx.memo.newest, tx.memo.chain, tx.memo.threshold) = (None, None, None);
+            let event = tx.next_quiet_event()?;
+            tx.statement("INSERT INTO gone(session, event, id) VALUES (?1, ?2, ?3)")?
+                .execute(params![found.key, event, session])?;
+            tx.write_event(event, &found.key, EventKind::SessionChanged, None, &[])?;
+            Ok(messages)
+        })
+    }
 }
 
 impl Tx<'_> {

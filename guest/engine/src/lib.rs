@@ -34,6 +34,7 @@ mod delete;
 mod directory;
 mod error;
 mod feed;
+mod fork;
 mod history;
 mod key;
 mod media;

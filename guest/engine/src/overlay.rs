@@ -252,18 +252,10 @@ impl Tx<'_> {
     }
 
     fn shown_of_all(&self, path: &Path, until: i64) -> Result<Vec<Overlay>> {
-        let sql = format!("SELECT {} FROM overlay WHERE place > ?1 AND place <= ?2 AND key <= ?3", Overlay::COLUMNS);
-        let mut statement = self.statement(&sql)?;
         let mut candidates = Vec::new();
-        let mut next = Some(self.last_stretch(path));
-        while let Some(stretch) = next {
-            let range = params![Key::start(stretch.to.chain()), stretch.to, until];
-            for overlay in statement.query_map(range, Overlay::from_row)? {
-                let overlay = overlay?;
-                let run = (self.position(overlay.first)?, self.position(overlay.last)?);
-                candidates.push((run, overlay));
-            }
-            next = self.stretch_above(stretch)?;
+        for overlay in self.overlays_along(path, until)? {
+            let run = (self.position(overlay.first)?, self.position(overlay.last)?);
+            candidates.push((run, overlay));
         }
         candidates.sort_by_key(|(_, overlay)| std::cmp::Reverse((overlay.count, overlay.key)));
         let mut shown: Vec<((Position, Position), Overlay)> = Vec::new();
@@ -275,6 +267,22 @@ impl Tx<'_> {
         }
         shown.sort_by_key(|(run, _)| run.0);
         Ok(shown.into_iter().map(|(_, overlay)| overlay).collect())
+    }
+
+    /// All overlays that apply on a path, shown or not, without those that are younger than `until`.
+    pub(crate) fn overlays_along(&self, path: &Path, until: i64) -> Result<Vec<Overlay>> {
+        let sql = format!("SELECT {} FROM overlay WHERE place > ?1 AND place <= ?2 AND key <= ?3", Overlay::COLUMNS);
+        let mut statement = self.statement(&sql)?;
+        let mut found = Vec::new();
+        let mut next = Some(self.last_stretch(path));
+        while let Some(stretch) = next {
+            let range = params![Key::start(stretch.to.chain()), stretch.to, until];
+            for overlay in statement.query_map(range, Overlay::from_row)? {
+                found.push(overlay?);
+            }
+            next = self.stretch_above(stretch)?;
+        }
+        Ok(found)
     }
 
     /// Where a place stands among those of any path through it.

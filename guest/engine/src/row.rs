@@ -172,13 +172,7 @@ impl Tx<'_> {
             attach => (Key::new(self.insert_chain(session.key, attach)?, seq), size),
         };
         if self.last_chain()? != Some(key.chain()) {
-            self.statement("INSERT INTO run(event, session, seq, chain) VALUES (?1, ?2, ?3, ?4)")?.execute(params![
-                stamp.event,
-                session.key,
-                seq,
-                key.chain()
-            ])?;
-            self.memo.chain = Some(key.chain());
+            self.begin_run(stamp.event, session.key, key)?;
         }
         self.statement(
             "INSERT INTO message(key, session, created_at, event, imported, bytes, tokens, outside, chain_bytes,
@@ -255,6 +249,18 @@ impl Tx<'_> {
         session.bytes += change.bytes;
         session.tokens += change.tokens;
         session.outside += change.outside;
+        Ok(())
+    }
+
+    /// Notes that the writing moves to another chain with a message.
+    pub(crate) fn begin_run(&mut self, event: i64, session: i64, first: Key) -> Result<()> {
+        self.statement("INSERT INTO run(event, session, seq, chain) VALUES (?1, ?2, ?3, ?4)")?.execute(params![
+            event,
+            session,
+            first.seq(),
+            first.chain()
+        ])?;
+        self.memo.chain = Some(first.chain());
         Ok(())
     }
 

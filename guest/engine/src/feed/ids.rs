@@ -57,7 +57,6 @@ fn encode(ids: &[&str]) -> Vec<u8> {
     out
 }
 
-#[cfg(test)]
 /// The ids that [`encode`] wrote; none if it cannot have been that.
 pub(super) fn decode(mut list: &[u8]) -> Option<Vec<String>> {
     let mut ids = Vec::new();

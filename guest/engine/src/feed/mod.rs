@@ -7,7 +7,9 @@
 //! missing (`feed-floor`).
 
 mod ids;
+mod read;
 mod record;
+mod scan;
 
 /// What the feed adds to the schema.
 pub(crate) const TABLES: &str = "

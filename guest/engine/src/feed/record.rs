@@ -15,7 +15,7 @@ const KEPT: u32 = 100_000;
 const SLACK: i64 = 64;
 
 /// Kinds of events as the table has them: never renumbered.
-const KINDS: [EventKind; 9] = [
+pub(super) const KINDS: [EventKind; 9] = [
     EventKind::Appended,
     EventKind::Updated,
     EventKind::Deleted,
@@ -84,10 +84,12 @@ impl Tx<'_> {
                 self.raise_floor(cut)?;
                 floor = cut;
             }
+            // They may be newer than the newest entry, and must then say of the others what it says.
+            let before = self.entries_written()?;
             let written = self
                 .statement(
                     "INSERT INTO event(number, session, kind, written, ids)
-                     SELECT event, session, CASE imported WHEN 0 THEN ?4 ELSE ?5 END, 0, id FROM message
+                     SELECT event, session, CASE imported WHEN 0 THEN ?4 ELSE ?5 END, ?6, id FROM message
                      WHERE key >= ?1 AND key <= ?2 AND imported < 2 AND event > ?3 ORDER BY key",
                 )?
                 .execute(params![
@@ -95,11 +97,12 @@ impl Tx<'_> {
                     last,
                     floor,
                     code(EventKind::Appended).map(|code| code as i64),
-                    code(EventKind::Imported).map(|code| code as i64)
+                    code(EventKind::Imported).map(|code| code as i64),
+                    before
                 ])?;
             if written > 0 {
                 self.count_entries(written as i64)?;
-                self.drop_oldest(self.entries_written()?)?;
+                self.drop_oldest(before)?;
             }
         }
         Ok(())
