@@ -176,9 +176,9 @@ proptest! {
             let ever = (0..modelled.events.len()).filter(|&index| !told_by_messages(index)).count();
             assert!(entries >= ever.min(kept as usize), "{entries} of {ever}");
             assert!(entries <= (kept + kept / 64) as usize, "{entries}");
-            for index in 0..cursors.len() {
+            for (index, cursor) in cursors.iter().enumerate() {
                 let page = modelled.store
-                    .changes(&ChangeOptions { cursor: Some(cursors[index].clone()), ..ChangeOptions::default() })
+                    .changes(&ChangeOptions { cursor: Some(cursor.clone()), ..ChangeOptions::default() })
                     .unwrap();
                 assert_eq!(page.reset, index + 1 < gone, "{index} of {gone} that have gone");
                 if page.reset {
