@@ -111,6 +111,7 @@ impl<P: Place> Store<P> {
             let mut found = tx.known_session(session)?;
             let messages = u32::try_from(found.messages).unwrap_or(u32::MAX);
             tx.clear(&mut found)?;
+            tx.delete_context(found.key)?;
             for sql in [
                 "DELETE FROM config WHERE session = ?1",
                 "DELETE FROM title WHERE session = ?1",

@@ -548,7 +548,6 @@ impl Tx<'_> {
     }
 
     /// Deletes the blocks of a session, its frozen prompt and what its model has loaded.
-    #[allow(dead_code, reason = "for deleting a session")]
     pub(crate) fn delete_context(&self, session: i64) -> Result<()> {
         for row in self.owned_blocks(session)? {
             self.delete_block(row.key)?;

@@ -1,7 +1,7 @@
 use rusqlite::Connection;
 use talktree_engine::{
-    AppendOptions, ChangeOptions, ConfigScope, ConfigurationChange, DeleteMode, EventKind, FILE_NAME, Kind, MediaMode,
-    Setting,
+    AppendOptions, BlockDefinition, BlockScope, ChangeOptions, ConfigScope, ConfigurationChange, DeleteMode, EventKind,
+    FILE_NAME, Kind, MediaMode, Setting,
 };
 
 use super::common::{append, append_under, assert_sound, kind, message, store};
@@ -23,6 +23,10 @@ fn nothing_of_a_deleted_session_is_left() {
     store.set_title("a", Some("title"), false).unwrap();
     let change = ConfigurationChange { protect_head: Setting::Value(1), ..ConfigurationChange::default() };
     store.configure(&ConfigScope::Session("a".to_owned()), &change).unwrap();
+    let block = BlockDefinition { content: Some("what was learnt".to_owned()), ..BlockDefinition::default() };
+    store.define_block("a", "memory", &block).unwrap();
+    store.define_block("a", "shared", &BlockDefinition { scope: BlockScope::Store, ..block }).unwrap();
+    store.system_prompt("a").unwrap();
     store.delete_messages("a", &["m4".to_owned()], DeleteMode::Splice, false).unwrap();
     assert_eq!(store.delete_session("a").unwrap(), 7);
     assert_eq!(kind(store.delete_session("a")), Kind::UnknownSession);
@@ -36,7 +40,7 @@ fn nothing_of_a_deleted_session_is_left() {
         let count: i64 = connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap();
         let expected = match table.as_str() {
             // Of the other session, or of the store.
-            "message" | "session" | "chain" | "run" => 1,
+            "message" | "session" | "chain" | "run" | "block" | "block_entry" | "block_version" => 1,
             "meta" | "sqlite_sequence" | "sqlite_stat1" | "event" => continue,
             // What the session was called, for those who follow.
             "gone" => 1,
