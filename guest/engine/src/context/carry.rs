@@ -8,6 +8,7 @@ use super::block::{Entry, Row, length, validate_label};
 use super::prompt::Frozen;
 use super::write::{checked_description, checked_title};
 use super::{KEPT_VERSIONS, MAX_BLOCK_BYTES, MAX_ENTRIES, STORE};
+use crate::append::valid_time;
 use crate::error::{Error, Kind, Result};
 use crate::message::tokens::estimate;
 use crate::store::Tx;
@@ -61,6 +62,7 @@ impl CarriedBlock {
         if self.max_tokens == Some(0) || self.declared < 1 || self.declared >= 1 << 53 || self.version >= MAX_VERSION {
             return refuse("a number is out of range");
         }
+        self.versions.iter().try_for_each(|&(_, created_at)| valid_time(created_at))?;
         let ascending = self.versions.windows(2).all(|pair| pair[0].0 < pair[1].0);
         let last = self.versions.last().map_or(0, |&(version, _)| version);
         let first = self.versions.first().map_or(1, |&(version, _)| version);
@@ -75,8 +77,12 @@ impl CarriedBlock {
                 return refuse("it has an entry, which its kind does not allow");
             }
             let end = entry.died.unwrap_or(self.version + 1);
-            if entry.born == 0 || entry.born >= end || end > self.version + 1 || entry.content.is_empty() {
+            if entry.born >= end || end > self.version + 1 || entry.content.is_empty() {
                 return refuse("a part of it was never there");
+            }
+            // The next write puts its entry behind all others.
+            if entry.place == 0 || entry.place > entry.born {
+                return refuse("a part of it is out of its place");
             }
         }
         for &(version, _) in &self.versions {

@@ -21,6 +21,8 @@ mod call;
 mod carry;
 mod key;
 mod prompt;
+#[cfg(test)]
+mod tests;
 mod tools;
 mod write;
 

@@ -1,9 +1,12 @@
 //! What lasts: restarts, places that can only be read, random writes against the slowest obvious model.
 
-use proptest::prelude::*;
-use talktree_engine::{BlockKind, BlockWrite, WriteAction};
+use std::path::{Path, PathBuf};
 
-use super::common::{entry, kind, open, replace, store};
+use proptest::prelude::*;
+use rusqlite::Connection;
+use talktree_engine::{BlockKind, BlockWrite, Directory, FILE_NAME, Kind, Options, Place, Result, Store, WriteAction};
+
+use super::common::{entry, is_empty, kind, open, refused, replace, store};
 
 #[test]
 fn everything_is_there_after_a_restart() {
@@ -22,6 +25,134 @@ fn everything_is_there_after_a_restart() {
     assert_eq!(after, before);
     assert!(after.0[1].entries[0].loaded);
     assert!(store.check().unwrap().sound);
+}
+
+/// A directory of which its surroundings say that it can only be read.
+struct ReadOnly(Directory);
+
+impl Place for ReadOnly {
+    fn database(&self) -> PathBuf {
+        self.0.database()
+    }
+
+    fn exists(&self) -> Result<bool> {
+        self.0.exists()
+    }
+
+    fn read_only(&self) -> bool {
+        true
+    }
+
+    fn begin(&mut self, write: bool) -> Result<bool> {
+        self.0.begin(write)
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.0.end()
+    }
+
+    fn sweep(&mut self) -> Result<()> {
+        panic!("nothing is removed from a place that can only be read");
+    }
+
+    fn file_size(&self, name: &str) -> Result<Option<u64>> {
+        self.0.file_size(name)
+    }
+
+    fn read_file(&self, name: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
+        self.0.read_file(name, offset, length)
+    }
+
+    fn rename_file(&mut self, from: &str, _to: &str) -> Result<()> {
+        panic!("{from} is renamed in a place that can only be read");
+    }
+
+    fn remove_file(&mut self, name: &str) -> Result<()> {
+        panic!("{name} is removed from a place that can only be read");
+    }
+}
+
+fn read_only(directory: &Path) -> Store<ReadOnly> {
+    Store::new(ReadOnly(Directory::new(directory)), Options::default())
+}
+
+#[test]
+fn where_nothing_can_be_written_a_prompt_is_given_unfrozen_and_entries_are_loaded_unmarked() {
+    let (directory, mut writer) = store();
+    writer.define_block("", "memory", &kind(BlockKind::Writable)).unwrap();
+    writer.define_block("", "skills", &kind(BlockKind::Loadable)).unwrap();
+    writer.write_block("", "skills", &entry("pdf", "Use the tool.")).unwrap();
+    writer.close().unwrap();
+    let mut reader = read_only(directory.path());
+    let unfrozen = reader.system_prompt("").unwrap();
+    assert!(unfrozen.ends_with("pdf"));
+    assert_eq!(reader.reminder("").unwrap(), None);
+    assert_eq!(reader.tools("").unwrap().len(), 4);
+    let loaded = reader.call_tool("", "load_context", r#"{"label":"skills","key":"pdf"}"#).unwrap();
+    assert!(!loaded.is_error && loaded.content.ends_with("Use the tool."));
+    assert!(!reader.get_block("", "skills").unwrap().entries[0].loaded);
+    assert_eq!(refused(reader.refresh_system_prompt("")), Kind::ReadOnly);
+    assert_eq!(refused(reader.define_block("", "x", &kind(BlockKind::Writable))), Kind::ReadOnly);
+    assert_eq!(refused(reader.write_block("", "memory", &replace("x"))), Kind::ReadOnly);
+    assert_eq!(refused(reader.call_tool("", "set_context", r#"{"label":"memory","content":"x"}"#)), Kind::ReadOnly);
+    reader.close().unwrap();
+    // One that was frozen is given as it is.
+    let frozen = writer.system_prompt("").unwrap();
+    assert_eq!(frozen, unfrozen);
+    writer.write_block("", "memory", &replace("x")).unwrap();
+    writer.close().unwrap();
+    assert_eq!(read_only(directory.path()).system_prompt("").unwrap(), frozen);
+    // Nothing at all is nothing to show.
+    let empty = tempfile::tempdir().unwrap();
+    assert_eq!(read_only(empty.path()).system_prompt("").unwrap(), "");
+    assert!(is_empty(empty.path()));
+}
+
+/// The rows of a table.
+fn count(directory: &Path, table: &str) -> i64 {
+    let connection = Connection::open(directory.join(FILE_NAME)).unwrap();
+    connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn a_write_of_one_entry_adds_one_row_however_many_there_are() {
+    let (directory, mut store) = store();
+    store.define_block("", "notes", &kind(BlockKind::Searchable)).unwrap();
+    for number in 0..200 {
+        store.write_block("", "notes", &entry(&number.to_string(), "x")).unwrap();
+    }
+    store.close().unwrap();
+    assert_eq!((count(directory.path(), "block_entry"), count(directory.path(), "block_version")), (200, 20));
+    for number in 0..50 {
+        store.write_block("", "notes", &entry("7", &format!("changed {number}"))).unwrap();
+    }
+    store.close().unwrap();
+    // The 19 before it are those of the versions that are kept.
+    assert_eq!((count(directory.path(), "block_entry"), count(directory.path(), "block_version")), (219, 20));
+}
+
+#[test]
+fn what_changes_nothing_writes_nothing() {
+    let (directory, mut store) = store();
+    store.define_block("", "memory", &kind(BlockKind::Writable)).unwrap();
+    store.define_block("", "skills", &kind(BlockKind::Loadable)).unwrap();
+    store.write_block("", "memory", &replace("x")).unwrap();
+    store.write_block("", "skills", &entry("pdf", "x")).unwrap();
+    store.call_tool("", "load_context", r#"{"label":"skills","key":"pdf"}"#).unwrap();
+    let prompt = store.system_prompt("").unwrap();
+    let log = directory.path().join(format!("{FILE_NAME}-wal"));
+    let before = std::fs::read(&log).unwrap();
+    assert!(!before.is_empty());
+    store.define_block("", "memory", &kind(BlockKind::Writable)).unwrap();
+    store.write_block("", "memory", &replace("x")).unwrap();
+    store.write_block("", "skills", &entry("pdf", "x")).unwrap();
+    store.write_block("", "skills", &entry("none", "")).unwrap();
+    store.restore_block("", "memory", 1).unwrap();
+    store.remove_block("", "none").unwrap();
+    store.call_tool("", "load_context", r#"{"label":"skills","key":"pdf"}"#).unwrap();
+    store.call_tool("", "set_context", r#"{"label":"memory","content":"x"}"#).unwrap();
+    assert_eq!((store.system_prompt("").unwrap(), store.refresh_system_prompt("").unwrap()), (prompt.clone(), prompt));
+    assert!(std::fs::read(&log).unwrap() == before, "something was written");
 }
 
 /// A version of the model: keys in order, with what they say.
