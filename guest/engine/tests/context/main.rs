@@ -5,6 +5,7 @@ mod call;
 mod common;
 mod define;
 mod entries;
+mod events;
 mod kept;
 mod limits;
 mod prompt;
