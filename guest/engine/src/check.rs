@@ -38,6 +38,7 @@ impl Tx<'_> {
             self.wrong_sessions(problems)?;
             self.wrong_sums(problems)?;
             self.strays(problems)?;
+            self.wrong_index(problems)?;
         }
         Ok(())
     }

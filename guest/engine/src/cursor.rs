@@ -14,6 +14,7 @@ pub(crate) enum Purpose {
     Nodes = b'n' as isize,
     Plan = b'p' as isize,
     Snapshot = b's' as isize,
+    Search = b'q' as isize,
     Sessions = b'd' as isize,
     Changes = b'f' as isize,
 }

@@ -140,6 +140,7 @@ impl Tx<'_> {
                 .query_row(params![part.first, part.last], |row| {
                     Ok(Sum { bytes: row.get(0)?, tokens: row.get(1)?, outside: row.get(2)?, gone: row.get(3)? })
                 })?;
+            self.forget_words(part.first, part.last)?;
             self.delete_texts(part.first, part.last)?;
             self.statement("DELETE FROM message WHERE key >= ?1 AND key <= ?2")?
                 .execute(params![part.first, part.last])?;
@@ -188,6 +189,7 @@ impl Tx<'_> {
 
     /// Removes all messages of a session with what belongs to them.
     pub(crate) fn clear(&mut self, session: &mut Session) -> Result<()> {
+        self.forget_session(session)?;
         let mut after = 0;
         while let Some(chain) = self.next_chain(session, after)? {
             let (start, end) = (Key::start(chain), Key::end(chain));

@@ -50,7 +50,6 @@ mod prompt;
 mod recent;
 mod row;
 mod schema;
-#[allow(dead_code, unused_imports, reason = "the search of the store follows")]
 mod search;
 mod session;
 mod snapshot;

@@ -205,6 +205,7 @@ impl Tx<'_> {
 
     /// Removes an overlay; the caller saves the session.
     pub(crate) fn delete_overlay(&self, session: &mut Session, overlay: &Overlay) -> Result<()> {
+        self.forget_summary(overlay.key)?;
         self.statement("DELETE FROM overlay WHERE key = ?1")?.execute([overlay.key])?;
         session.overlays -= 1;
         if session.overlays == 0 {

@@ -226,6 +226,7 @@ impl Tx<'_> {
             self.save_corrections(&corrections)?;
             session.corrected = true;
         }
+        self.replace_words(key, text.text())?;
         self.delete_texts(key, key)?;
         self.statement(
             "UPDATE message SET bytes = ?2, tokens = ?3, outside = ?4, chain_bytes = chain_bytes + ?5,

@@ -31,7 +31,7 @@ impl<P: Place> Store<P> {
                     file: if written { page * tx.pragma("page_count")? } else { 0 },
                     messages: text.unsigned_abs(),
                     media_bytes: media.unsigned_abs(),
-                    index: 0,
+                    index: page * tx.index_blocks()?,
                     free: page * tx.pragma("freelist_count")?,
                 },
                 largest: tx.largest()?,

@@ -43,7 +43,8 @@ impl<'a> Stored<'a> {
         }
     }
 
-    fn text(&self) -> &str {
+    /// What goes into the row or its pieces: the text without payloads.
+    pub(crate) fn text(&self) -> &str {
         self.blank.as_deref().unwrap_or(self.whole)
     }
 

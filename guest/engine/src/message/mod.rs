@@ -17,6 +17,7 @@ mod metadata;
 mod parts;
 mod preview;
 mod quote;
+mod said;
 #[cfg(test)]
 mod tests;
 pub mod tokens;
@@ -29,4 +30,5 @@ pub use inline::{Inline, MIN_INLINE_BYTES, inline_media, is_blank_at};
 pub use metadata::{only_metadata, same_without_reserved};
 pub use preview::preview;
 pub use quote::quote;
+pub use said::{Said, said};
 pub use transcript::transcript;

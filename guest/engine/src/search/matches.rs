@@ -49,11 +49,6 @@ impl<'a> Matcher<'a> {
         });
     }
 
-    /// No phrase goes on from the text before into the next one.
-    pub(crate) fn part(&mut self) {
-        self.phrases.iter_mut().for_each(|progress| progress.open.clear());
-    }
-
     /// Whether every phrase was found.
     pub(crate) fn complete(&self) -> bool {
         self.phrases.iter().all(|progress| progress.count > 0)

@@ -1,0 +1,5 @@
+//! Search from outside: what it finds, what it costs, what it leaves.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+mod contract;
