@@ -67,6 +67,47 @@ impl Tx<'_> {
         Ok(text.map(|text| text.split('\0').map(str::to_owned).collect()).unwrap_or_default())
     }
 
+    /// What is set for a session, or for the store, and nothing of what is in force besides.
+    pub(crate) fn own_configuration(&self, scope: i64) -> Result<ConfigurationChange> {
+        let mode = match self.setting::<String>(scope, "auto-compact")?.as_deref() {
+            None => Setting::Keep,
+            Some("inline") => Setting::Value(AutoCompact::Inline),
+            Some("off") => Setting::Value(AutoCompact::Off),
+            Some(_) => Setting::Value(AutoCompact::Host),
+        };
+        let keys = self.own_keys(scope)?;
+        Ok(ConfigurationChange {
+            compact_after: self.own(scope, "compact-after")?,
+            keep_recent_tokens: self.own(scope, "keep-recent-tokens")?,
+            protect_head: self.own(scope, "protect-head")?,
+            min_tail: self.own(scope, "min-tail")?,
+            max_prompt_tokens: self.own(scope, "max-prompt-tokens")?,
+            token_factor: self.own(scope, "token-factor")?,
+            auto_compact: mode,
+            reserved_metadata_keys: if keys.is_empty() { Setting::Keep } else { Setting::Value(keys) },
+        })
+    }
+
+    fn own<T: rusqlite::types::FromSql>(&self, scope: i64, name: &str) -> Result<Setting<T>> {
+        Ok(self.setting(scope, name)?.map_or(Setting::Keep, Setting::Value))
+    }
+
+    /// Sets what a change brings where nothing is set yet.
+    pub(crate) fn complete_configuration(&mut self, scope: i64, mut change: ConfigurationChange) -> Result<()> {
+        validate(&change)?;
+        let own = self.own_configuration(scope)?;
+        keep_if_set(&own.compact_after, &mut change.compact_after);
+        keep_if_set(&own.keep_recent_tokens, &mut change.keep_recent_tokens);
+        keep_if_set(&own.protect_head, &mut change.protect_head);
+        keep_if_set(&own.min_tail, &mut change.min_tail);
+        keep_if_set(&own.max_prompt_tokens, &mut change.max_prompt_tokens);
+        keep_if_set(&own.token_factor, &mut change.token_factor);
+        keep_if_set(&own.auto_compact, &mut change.auto_compact);
+        keep_if_set(&own.reserved_metadata_keys, &mut change.reserved_metadata_keys);
+        self.memo.threshold = None;
+        self.change_configuration(scope, &change)
+    }
+
     /// What is in force for a session, or for the store.
     pub(crate) fn configuration(&self, session: Option<i64>) -> Result<Configuration> {
         Ok(Configuration {
@@ -152,6 +193,12 @@ pub(crate) fn scaled(tokens: i64, config: &Configuration) -> u64 {
 /// Estimated tokens as real ones, by a factor.
 pub(crate) fn scaled_by(tokens: i64, factor: f64) -> u64 {
     (tokens.max(0) as f64 * factor).ceil() as u64
+}
+
+fn keep_if_set<T>(own: &Setting<T>, change: &mut Setting<T>) {
+    if !matches!(own, Setting::Keep) {
+        *change = Setting::Keep;
+    }
 }
 
 fn map<T, U>(setting: &Setting<T>, value: impl FnOnce(&T) -> U) -> Setting<U> {

@@ -15,6 +15,7 @@ pub(crate) enum Purpose {
     Plan = b'p' as isize,
     Snapshot = b's' as isize,
     Search = b'q' as isize,
+    Lines = b'l' as isize,
     Sessions = b'd' as isize,
     Changes = b'f' as isize,
 }

@@ -14,7 +14,7 @@ use crate::types::{EventKind, Page, SessionEntry};
 const PAGE: u32 = 100;
 
 /// Bytes that a title may have.
-const MAX_TITLE_BYTES: usize = 1024;
+pub(crate) const MAX_TITLE_BYTES: usize = 1024;
 
 /// What the directory adds to the schema.
 pub(crate) const TABLES: &str = "
@@ -84,10 +84,7 @@ impl<P: Place> Store<P> {
         }
         self.write(|tx| {
             let found = tx.known_session(session)?;
-            let stored: Option<(String, bool)> = tx
-                .statement("SELECT title, automatic FROM title WHERE session = ?1")?
-                .query_row([found.key], |row| Ok((row.get(0)?, row.get(1)?)))
-                .optional()?;
+            let stored = tx.title(found.key)?;
             let a_users = matches!(stored, Some((_, false)));
             let same = stored.as_ref().map(|(stored, by)| (stored.as_str(), *by)) == title.map(|new| (new, automatic));
             if same || automatic && a_users {
@@ -135,6 +132,14 @@ impl Tx<'_> {
     pub(crate) fn known_session(&self, id: &str) -> Result<Session> {
         self.session(id)?
             .ok_or_else(|| Error::new(Kind::UnknownSession, "there is no session of that id in this store").subject(id))
+    }
+
+    /// What a session is called, and whether a program made it up.
+    pub(crate) fn title(&self, session: i64) -> Result<Option<(String, bool)>> {
+        Ok(self
+            .statement("SELECT title, automatic FROM title WHERE session = ?1")?
+            .query_row([session], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?)
     }
 
     fn entry(&self, session: &Session) -> Result<SessionEntry> {

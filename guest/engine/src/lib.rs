@@ -37,6 +37,7 @@ mod feed;
 mod fork;
 mod history;
 mod key;
+mod lines;
 mod media;
 pub mod message;
 mod migrate;

@@ -159,13 +159,28 @@ impl Tx<'_> {
         new: &NewOverlay<'_>,
         event: i64,
     ) -> Result<Overlay> {
-        let id: String = self.statement("SELECT lower(hex(randomblob(10)))")?.query_row([], |row| row.get(0))?;
+        self.insert_overlay_at(session, new, new.last, None, event)
+    }
+
+    /// Writes an overlay that belongs to a place at or below its last message; without an id it gets a new one.
+    pub(crate) fn insert_overlay_at(
+        &mut self,
+        session: &mut Session,
+        new: &NewOverlay<'_>,
+        place: Key,
+        id: Option<&str>,
+        event: i64,
+    ) -> Result<Overlay> {
+        let id = match id {
+            Some(id) => id.to_owned(),
+            None => self.statement("SELECT lower(hex(randomblob(10)))")?.query_row([], |row| row.get(0))?,
+        };
         let mut overlay = Overlay {
             key: 0,
             id,
             first: new.first,
             last: new.last,
-            place: new.last,
+            place,
             first_id: self.message_id(new.first)?,
             last_id: self.message_id(new.last)?,
             count: new.count,
@@ -397,7 +412,7 @@ impl Tx<'_> {
             };
             (overlay.first, overlay.last) = (first, last);
             (overlay.first_id, overlay.last_id) = (self.message_id(first)?, self.message_id(last)?);
-            overlay.count = self.count_covered(&overlay)?;
+            overlay.count = self.count_between(first, last)?;
             let summary = self.summary(&overlay)?;
             overlay.measure(&summary);
             self.statement(
@@ -484,12 +499,13 @@ impl Tx<'_> {
         }
     }
 
-    fn count_covered(&self, overlay: &Overlay) -> Result<i64> {
+    /// How many messages there are from one to another that is below it, both counted.
+    pub(crate) fn count_between(&self, first: Key, last: Key) -> Result<i64> {
         let mut count = 0;
-        let mut at = overlay.last;
+        let mut at = last;
         loop {
-            let top = at.chain() == overlay.first.chain();
-            let from = if top { overlay.first } else { Key::start(at.chain()) };
+            let top = at.chain() == first.chain();
+            let from = if top { first } else { Key::start(at.chain()) };
             count += self
                 .statement("SELECT count(*) FROM message WHERE key >= ?1 AND key <= ?2")?
                 .query_row(params![from, at], |row| row.get::<_, i64>(0))?;

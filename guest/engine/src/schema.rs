@@ -35,7 +35,8 @@ const CHECKPOINT_PAGES: i64 = 1000;
 
 /// What schema 2 adds, each text by the module whose tables it makes. Made by `create` and by `migrate` alike, so a store
 /// that was migrated has the tables of a new one.
-const ADDED_IN_2: &[&str] = &[crate::feed::TABLES, crate::directory::TABLES, crate::context::TABLES];
+const ADDED_IN_2: &[&str] =
+    &[crate::feed::TABLES, crate::directory::TABLES, crate::context::TABLES, crate::lines::TABLES];
 
 /// Schema 1. It never changes: stores that were written with it are migrated from it.
 const TABLES: &str = "
