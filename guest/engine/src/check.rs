@@ -157,6 +157,18 @@ impl Tx<'_> {
                 "SELECT count(*) FROM message m WHERE m.key >> 32 IS NOT (SELECT chain FROM run r
                    WHERE r.session = m.session AND r.seq <= m.key & 4294967295 ORDER BY r.seq DESC LIMIT 1)",
             ),
+            ("titles of no session", "SELECT count(*) FROM title WHERE session NOT IN (SELECT key FROM session)"),
+            (
+                "events of sessions that never were",
+                "SELECT count(*) FROM event WHERE typeof(session) = 'integer'
+                   AND session NOT IN (SELECT key FROM session UNION ALL SELECT session FROM gone)",
+            ),
+            ("ids of no event", "SELECT count(*) FROM event_ids WHERE event NOT IN (SELECT number FROM event)"),
+            (
+                "wrong counts of events",
+                "SELECT (SELECT count(*) FROM event) <> (SELECT value FROM meta WHERE name = 'feed-besides')
+                   + coalesce((SELECT written FROM event ORDER BY number DESC LIMIT 1), 0)",
+            ),
         ] {
             let count: i64 = self.statement(sql)?.query_row([], |row| row.get(0))?;
             if count > 0 {

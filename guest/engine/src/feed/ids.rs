@@ -2,8 +2,11 @@
 
 use rusqlite::types::{ToSql, ToSqlOutput, Value, ValueRef};
 
-/// Bytes of a list that stand in the event's row; a longer one is cut into pieces of this size.
-pub(super) const PIECE_BYTES: usize = 32 * 1024;
+/// Bytes of a list that stand in the event's row at most: rows stay small, and a page of them too.
+const ROW_BYTES: usize = 2 * 1024;
+
+/// Bytes of the pieces that a longer one is cut into.
+const PIECE_BYTES: usize = 32 * 1024;
 
 /// A list of ids on its way into the file.
 pub(super) enum Ids<'a> {
@@ -24,7 +27,7 @@ impl<'a> Ids<'a> {
     /// What does not fit the row.
     pub(super) fn pieces(&self) -> impl Iterator<Item = &[u8]> {
         let list = match self {
-            Self::List(list) if list.len() > PIECE_BYTES => list.as_slice(),
+            Self::List(list) if list.len() > ROW_BYTES => list.as_slice(),
             _ => &[],
         };
         list.chunks(PIECE_BYTES)
@@ -36,7 +39,7 @@ impl ToSql for Ids<'_> {
         Ok(match self {
             Self::None => ToSqlOutput::Owned(Value::Null),
             Self::One(id) => ToSqlOutput::Borrowed(ValueRef::Text(id.as_bytes())),
-            Self::List(list) if list.len() > PIECE_BYTES => ToSqlOutput::Borrowed(ValueRef::Blob(&[])),
+            Self::List(list) if list.len() > ROW_BYTES => ToSqlOutput::Borrowed(ValueRef::Blob(&[])),
             Self::List(list) => ToSqlOutput::Borrowed(ValueRef::Blob(list)),
         })
     }

@@ -3,6 +3,8 @@
 //! Both are read in order and in bounded steps. Messages of a stretch of numbers are found by the runs of writing: all
 //! that were appended or imported between the events of two runs lie together on one chain, in order.
 
+use std::collections::BTreeSet;
+
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{OptionalExtension, params};
 
@@ -52,7 +54,7 @@ pub(super) struct Filter {
 /// A session under its present key and those that it had before it was deleted.
 struct Sessions {
     id: String,
-    keys: Vec<i64>,
+    keys: BTreeSet<i64>,
 }
 
 impl Filter {

@@ -62,6 +62,11 @@ fn an_append_writes_one_message_and_one_session() {
     assert_eq!(changed, ["chain 1", "message 1", "run 1", "session 1", "sqlite_sequence 1"]);
     let changed = written(directory.path(), &mut opened, |store| append(store, "", "fork-2"));
     assert_eq!(changed, ["message 1", "session 1"]);
+    // Only what no message's row tells has a row of its own in the feed.
+    let changed = written(directory.path(), &mut opened, |store| {
+        store.update_message("", &message("m7", "changed"), Source::Server).unwrap();
+    });
+    assert_eq!(changed, ["correction 6", "event 1", "message 1", "session 1"]);
 }
 
 #[test]

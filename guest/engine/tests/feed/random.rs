@@ -152,6 +152,11 @@ proptest! {
         assert_eq!(modelled.store.check().unwrap().problems, Vec::<String>::new());
     }
 
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, max_shrink_iters: 2_000, ..ProptestConfig::default() })]
+
     #[test]
     fn who_comes_too_late_is_told_so_and_nobody_else(kept in 1..12_u32, operations in operations()) {
         let mut modelled = Modelled::new(Some(kept));
