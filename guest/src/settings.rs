@@ -67,7 +67,11 @@ impl Settings {
     /// What the engine wants to know of them.
     #[cfg(target_arch = "wasm32")]
     pub(crate) fn options(&self) -> Options {
-        Options { durability: self.durability, reserved_metadata_keys: self.reserved_keys.clone(), ..Options::default() }
+        Options {
+            durability: self.durability,
+            reserved_metadata_keys: self.reserved_keys.clone(),
+            ..Options::default()
+        }
     }
 }
 

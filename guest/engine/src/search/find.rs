@@ -39,18 +39,25 @@ impl<P: Place> Store<P> {
         if query.is_empty() && options.cursor.is_none() || !self.is_written()? {
             return Ok(Page { items: Vec::new(), cursor: None });
         }
-        if !self.place().read_only() && self.read(|tx| tx.search_lacks())? {
-            loop {
-                match self.write(|tx| tx.catch_up()) {
-                    Ok(false) => break,
-                    Ok(true) => {}
-                    // What cannot be written down can still be read.
-                    Err(error) if matches!(error.kind, Kind::StorageFull | Kind::ReadOnly) => break,
-                    Err(error) => return Err(error),
-                }
-            }
-        }
+        while self.update_index()? {}
         self.read(|tx| tx.find(&query, options, limit))
+    }
+}
+
+impl<P: Place> Store<P> {
+    /// Takes one step of what was written since the last search into the index, which the first step makes. Answers whether
+    /// more is left to do.
+    ///
+    /// A search does so by itself: this is for who wants to let other calls in between the steps.
+    pub fn update_index(&mut self) -> Result<bool> {
+        if !self.is_written()? || self.place().read_only() || !self.read(|tx| tx.search_lacks())? {
+            return Ok(false);
+        }
+        match self.write(|tx| tx.catch_up()) {
+            // A search then reads what could not be written down.
+            Err(error) if matches!(error.kind, Kind::StorageFull | Kind::ReadOnly) => Ok(false),
+            step => step,
+        }
     }
 }
 
