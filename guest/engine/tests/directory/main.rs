@@ -3,6 +3,7 @@
 
 mod common;
 mod fork;
+mod found;
 mod gone;
 mod list;
 mod titles;
