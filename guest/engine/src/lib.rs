@@ -15,7 +15,8 @@
 //! ```
 //!
 //! How it is built, from the outside in: [`Store`] opens the file and runs each call as one transaction; `append`,
-//! `delete`, `history`, `recent`, `branches`, `nodes` and `config` are the operations; `path` and `chain` find the way
+//! `delete`, `history`, `recent`, `branches`, `nodes` and `config` are the operations on one session, `directory` and
+//! `fork` those on sessions as a whole, and `feed` tells what happened to all of them; `path` and `chain` find the way
 //! through the tree; `correction` keeps its sums; `row` and `session` are the rows; `schema` is the file.
 #![deny(missing_docs)]
 
