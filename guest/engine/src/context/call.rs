@@ -18,7 +18,7 @@ use crate::store::{Store, Tx};
 use crate::types::{BlockWrite, ToolAnswer, WriteAction};
 
 /// What the model is told: that it is done, or what it got wrong.
-type Told = std::result::Result<String, String>;
+pub(super) type Told = std::result::Result<String, String>;
 
 /// Entries that a search gives at most.
 const MAX_FOUND: usize = 10;
@@ -73,14 +73,6 @@ impl<P: Place> Store<P> {
             })),
             told => told,
         }
-    }
-
-    fn session_search(&mut self, _session: &str, given: &Arguments) -> Result<Told> {
-        let _query = match given.query() {
-            Ok(query) => query,
-            Err(wrong) => return Ok(Err(wrong)),
-        };
-        Ok(Err("past messages cannot be searched yet".to_owned()))
     }
 
     fn load_context(&mut self, session: &str, given: &Arguments) -> Result<Told> {
@@ -202,7 +194,10 @@ impl Tx<'_> {
         }
         found.sort_by(|(one, _), (other, _)| other.total_cmp(one));
         if found.is_empty() {
-            return Ok(Ok(format!("No results found in {label}, which has {} entries.", entries.len())));
+            return Ok(Ok(format!(
+                "No results found in {label}, which has {} entries. An entry must have all the words: try fewer.",
+                entries.len()
+            )));
         }
         let mut answer = format!("Found in {label}: {} of {} entries.", found.len(), entries.len());
         for (_, entry) in found.iter().take(MAX_FOUND) {

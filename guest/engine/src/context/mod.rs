@@ -7,7 +7,8 @@
 //!
 //! - `block` reads the rows, `write` changes them, `key` makes keys for entries that come without one.
 //! - `prompt` renders the blocks, freezes what it rendered and tells what has changed since.
-//! - `tools` describes the tools, `arguments` reads what a model gives them, `call` answers it.
+//! - `tools` describes the tools, `arguments` reads what a model gives them, `call` answers it, `past` for
+//!   the search of messages.
 //! - `carry` gives and takes all of it, for exports and imports.
 //!
 //! Limits, beside those that a block declares: a label and a key have 1 to 256 bytes without control characters, a
@@ -20,6 +21,7 @@ mod call;
 #[allow(dead_code, reason = "for exports and imports of a store")]
 mod carry;
 mod key;
+mod past;
 mod prompt;
 #[cfg(test)]
 mod tests;

@@ -156,7 +156,7 @@ fn search_context_finds_entries_by_words_of_content_title_and_key() {
     }
     assert!(find("ulm the").contains("[cafe]\nThe café in Ulm"));
     for query in ["berlin", "release ulm", "!!!"] {
-        assert_eq!(find(query), "No results found in notes, which has 2 entries.", "{query}");
+        assert!(find(query).starts_with("No results found in notes, which has 2 entries."), "{query}");
     }
 }
 

@@ -8,6 +8,7 @@ mod entries;
 mod events;
 mod kept;
 mod limits;
+mod past;
 mod prompt;
 mod reminder;
 mod tools;
