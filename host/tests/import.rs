@@ -11,7 +11,7 @@ use talktree::{
 const NOW: i64 = 1_796_083_200_000;
 
 async fn import<S: Sink>(input: Input, format: Format, sink: &mut S) -> Report {
-    let options = Options { format: Some(format), session: None, now: Some(NOW) };
+    let options = Options { format: Some(format), now: Some(NOW), ..Options::default() };
     run(input, sink, options).await.unwrap()
 }
 

@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use talktree::{
     Talktree, Tenant,
-    import::{Format, ImportError, Input, Memory, Options, Phase, Problems, Progress, Report, run},
+    import::{Format, ImportError, Input, Memory, Options, Phase, Problems, Progress, Report, Source, find, run},
 };
 
 use super::{
@@ -31,11 +31,17 @@ What is stored already is skipped, so an import may be repeated, or go on after 
 costs itself and nothing else: it is reported with its place, and what hung below it hangs below the nearest message \
 above.
 
-Formats: ai-sdk (UIMessages as an array, an object with messages, or JSON Lines), pi (session files, versions 1 to 3).
+Directories are searched with all that is below them, and so are zip archives, for files in .json and .jsonl that look \
+like a transcript. Nothing is unpacked to the disk by its name.
+
+Formats: ai-sdk (UIMessages as an array, an object with messages, or JSON Lines), chatgpt (conversations.json of an \
+export), claude-ai (the same of Claude), claude-code (session files), codex (rollout files), openai-messages (as chat \
+completions take them, in the same shapes as ai-sdk), pi (session files, versions 1 to 3).
 
 Examples:
-  talktree import --root data --tenant easy chat.json
-  talktree import --root data --tenant easy --session work ~/.pi/agent/sessions/*/*.jsonl
+  talktree import --root data --tenant easy ~/exports/*.zip
+  talktree import --root data --tenant easy ~/.claude/projects ~/.codex/sessions ~/.pi/agent/sessions
+  talktree import --root data --tenant easy --session work chat.json
   talktree import --root data --tenant easy --dry-run --json old.jsonl
   cat chat.json | talktree import --root data --tenant easy --format ai-sdk -
 
@@ -49,12 +55,12 @@ pub(crate) struct Import {
     #[arg(long, short, value_name = "NAME")]
     tenant: String,
 
-    /// Session to import into; without it the one that a file names, or the default session. Where a file holds several,
-    /// each goes to ID/<its own id>
+    /// Session to import into; without it the one that a file names, or else the default session, or for files that
+    /// were searched for one of the file's name. Where there are several, each goes to ID/<its own id>
     #[arg(long, short, value_name = "ID")]
     session: Option<String>,
 
-    /// Format of the files, where it is not recognised
+    /// Format of the files, where it is not recognised; of directories and archives only files like that count
     #[arg(long, value_name = "FORMAT", value_parser = |name: &str| name.parse::<Format>())]
     format: Option<Format>,
 
@@ -66,7 +72,7 @@ pub(crate) struct Import {
     #[arg(long)]
     json: bool,
 
-    /// Files to import; - is standard input
+    /// Files, archives and directories to import; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }
@@ -74,7 +80,7 @@ pub(crate) struct Import {
 /// What became of one file.
 #[derive(Serialize)]
 struct FileReport<'a> {
-    file: &'a Path,
+    file: &'a str,
     #[serde(rename = "dryRun")]
     dry_run: bool,
     /// Why nothing of it could be read.
@@ -83,19 +89,40 @@ struct FileReport<'a> {
     report: Option<&'a Report>,
 }
 
+/// A transcript, or why there is none.
+enum Item {
+    StandardInput,
+    Source(Source),
+    Nothing(PathBuf, anyhow::Error),
+}
+
+impl Item {
+    fn name(&self) -> String {
+        match self {
+            Self::StandardInput => "-".to_owned(),
+            Self::Source(source) => source.to_string(),
+            Self::Nothing(path, _) => path.display().to_string(),
+        }
+    }
+}
+
 impl Import {
     pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
         // Opened also for a dry run, so that a root or a tenant that cannot be are told then.
         let talktree = Talktree::open(&self.root.root).await?;
         let tenant = talktree.tenant(&self.tenant)?;
+        let (files, format) = (self.files.clone(), self.format);
+        let items = tokio::task::spawn_blocking(move || search(&files, format)).await?;
+        let several = items.len() > 1;
         let mut all_well = true;
         let mut told = Ok(());
-        for file in &self.files {
-            let done = self.import(file, &tenant).await;
+        for item in items {
+            let file = item.name();
+            let done = self.import(item, &tenant, several).await;
             all_well &= matches!(&done, Ok(report) if report.failures() == 0 && report.stopped.is_none());
             let this = if self.json {
                 let report = FileReport {
-                    file,
+                    file: &file,
                     dry_run: self.dry_run,
                     error: done.as_ref().err().map(|error| format!("{error:#}")),
                     report: done.as_ref().ok(),
@@ -103,7 +130,7 @@ impl Import {
                 let line = serde_json::to_string(&report).context("the report cannot be written as JSON")?;
                 writeln!(io::stdout(), "{line}")
             } else {
-                print(&mut anstream::stdout(), file, &done, self.dry_run)
+                print(&mut anstream::stdout(), &file, &done, self.dry_run)
             };
             // That nobody listens is no reason to leave files out.
             told = told.and(this);
@@ -113,21 +140,27 @@ impl Import {
         Ok(if all_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
-    async fn import(&self, file: &Path, tenant: &Tenant) -> anyhow::Result<Report> {
-        let input = if file == Path::new("-") {
-            tokio::task::spawn_blocking(|| Input::spool("standard input", io::stdin())).await?
-        } else {
-            Input::file(file)
+    async fn import(&self, item: Item, tenant: &Tenant, several: bool) -> anyhow::Result<Report> {
+        let file = item.name();
+        let mut unnamed = None;
+        let input = match item {
+            Item::Nothing(_, error) => return Err(error),
+            Item::StandardInput => tokio::task::spawn_blocking(|| Input::spool("standard input", io::stdin())).await?,
+            Item::Source(source) => {
+                unnamed = source.session_name();
+                tokio::task::spawn_blocking(move || source.open()).await?
+            }
         };
-        let input = input.with_context(|| format!("{} cannot be read", file.display()))?;
-        let bar = Bar::new(input.len(), file);
+        let input = input.with_context(|| format!("{file} cannot be read"))?;
+        let bar = Bar::new(input.len(), &file);
         let input = input.with_progress({
             let bar = bar.clone();
             Arc::new(move |progress| bar.tell(progress))
         });
-        let options = Options { format: self.format, session: self.session.clone(), now: None };
+        let session = self.session.clone();
+        let options = Options { format: self.format, session, one_of_several: several, unnamed, now: None };
         let done = if self.dry_run {
-            run(input, &mut Memory::default(), options).await
+            run(input, &mut Memory::ids_only(), options).await
         } else {
             run(input, &mut tenant.clone(), options).await
         };
@@ -140,6 +173,34 @@ impl Import {
     }
 }
 
+/// All transcripts that the command line names, or leads to.
+fn search(files: &[PathBuf], format: Option<Format>) -> Vec<Item> {
+    let mut items = Vec::new();
+    for file in files {
+        if file == Path::new("-") {
+            items.push(Item::StandardInput);
+            continue;
+        }
+        let found = match find(file, format) {
+            Ok(found) => found,
+            Err(error) => {
+                items.push(Item::Nothing(
+                    file.clone(),
+                    anyhow::Error::new(error).context(format!("{} cannot be read", file.display())),
+                ));
+                continue;
+            }
+        };
+        if found.sources.is_empty() && found.unreadable.is_empty() {
+            let why = format!("no transcript was found in it, among {} other files", found.others);
+            items.push(Item::Nothing(file.clone(), anyhow::Error::msg(why)));
+        }
+        items.extend(found.sources.into_iter().map(Item::Source));
+        items.extend(found.unreadable.into_iter().map(|(path, why)| Item::Nothing(path, anyhow::Error::msg(why))));
+    }
+    items
+}
+
 /// The progress of one file, on stderr where that is a terminal.
 #[derive(Clone)]
 struct Bar {
@@ -148,13 +209,13 @@ struct Bar {
 }
 
 impl Bar {
-    fn new(bytes: u64, file: &Path) -> Self {
+    fn new(bytes: u64, file: &str) -> Self {
         let target =
             if io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let style = ProgressStyle::with_template("{prefix:>10} [{bar:32}] {bytes}/{total_bytes}, {eta} left  {msg}")
             .unwrap_or_else(|_| ProgressStyle::default_bar());
         let bar = ProgressBar::with_draw_target(Some(bytes), target).with_style(style);
-        bar.set_message(harmless(&file.display().to_string()).into_owned());
+        bar.set_message(harmless(file).into_owned());
         Self { bar, phase: Arc::default() }
     }
 
@@ -178,9 +239,8 @@ impl Bar {
 }
 
 /// Prints for people what became of a file.
-fn print(out: &mut impl Write, file: &Path, done: &anyhow::Result<Report>, dry_run: bool) -> io::Result<()> {
-    let file = file.display().to_string();
-    let file = harmless(&file);
+fn print(out: &mut impl Write, file: &str, done: &anyhow::Result<Report>, dry_run: bool) -> io::Result<()> {
+    let file = harmless(file);
     let report = match done {
         Ok(report) => report,
         Err(error) => {

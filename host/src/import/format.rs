@@ -2,7 +2,10 @@
 
 use std::{fmt, io, str::FromStr};
 
-use super::{ai_sdk::AiSdk, input::Input, outline::Outline, pi::Pi, plan::Sources, run::ImportError};
+use super::{
+    ai_sdk::AiSdk, chatgpt::ChatGpt, claude_ai::ClaudeAi, claude_code::ClaudeCode, codex::Codex, input::Input,
+    openai::OpenAi, outline::Outline, pi::Pi, plan::Sources, run::ImportError,
+};
 
 /// A format of transcripts. [`fmt::Display`] and [`FromStr`] go by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,6 +13,16 @@ use super::{ai_sdk::AiSdk, input::Input, outline::Outline, pi::Pi, plan::Sources
 pub enum Format {
     /// `ai-sdk`: AI SDK `UIMessage`s, as an array, an object with `messages`, or JSON Lines.
     AiSdk,
+    /// `chatgpt`: the conversations of an export of ChatGPT.
+    ChatGpt,
+    /// `claude-ai`: the conversations of an export of Claude.
+    ClaudeAi,
+    /// `claude-code`: session files of Claude Code, JSON Lines.
+    ClaudeCode,
+    /// `codex`: rollout files of Codex, JSON Lines.
+    Codex,
+    /// `openai-messages`: messages as chat completions take them, as an array, an object with `messages`, or JSON Lines.
+    OpenAiMessages,
     /// `pi`: session files of the Pi coding agent, JSON Lines of versions 1 to 3.
     Pi,
 }
@@ -39,12 +52,18 @@ pub(crate) trait Rules: Sync {
 
 impl Format {
     /// All formats, the more particular first.
-    pub const ALL: [Self; 2] = [Self::Pi, Self::AiSdk];
+    pub const ALL: [Self; 7] =
+        [Self::Pi, Self::ClaudeCode, Self::Codex, Self::ChatGpt, Self::ClaudeAi, Self::AiSdk, Self::OpenAiMessages];
 
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::AiSdk => "ai-sdk",
+            Self::ChatGpt => "chatgpt",
+            Self::ClaudeAi => "claude-ai",
+            Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex",
+            Self::OpenAiMessages => "openai-messages",
             Self::Pi => "pi",
         }
     }
@@ -52,6 +71,11 @@ impl Format {
     pub(crate) fn rules(self) -> &'static dyn Rules {
         match self {
             Self::AiSdk => &AiSdk,
+            Self::ChatGpt => &ChatGpt,
+            Self::ClaudeAi => &ClaudeAi,
+            Self::ClaudeCode => &ClaudeCode,
+            Self::Codex => &Codex,
+            Self::OpenAiMessages => &OpenAi,
             Self::Pi => &Pi,
         }
     }
@@ -59,14 +83,24 @@ impl Format {
     /// The format of an input, by its first bytes and its name.
     pub fn detect(input: &mut Input) -> Result<Self, ImportError> {
         let head = input.head()?;
+        Self::of_head(&head, input.name()).ok_or_else(|| ImportError::NotRecognised { name: input.name().to_owned() })
+    }
+
+    /// Whether nothing speaks against a file that begins with these bytes and has this name being of this format.
+    pub(crate) fn fits(self, head: &[u8], name: &str) -> bool {
+        self.rules().likeness(head, name) > Likeness::No
+    }
+
+    /// The format of a file that begins with these bytes and has this name.
+    pub(crate) fn of_head(head: &[u8], name: &str) -> Option<Self> {
         let mut best = (Likeness::No, None);
         for format in Self::ALL {
-            let likeness = format.rules().likeness(&head, input.name());
+            let likeness = format.rules().likeness(head, name);
             if likeness > best.0 {
                 best = (likeness, Some(format));
             }
         }
-        best.1.ok_or_else(|| ImportError::NotRecognised { name: input.name().to_owned() })
+        best.1
     }
 }
 

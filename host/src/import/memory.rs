@@ -27,6 +27,8 @@ struct Session {
     ids: HashSet<String>,
     messages: Vec<Stored>,
     leaf: Option<String>,
+    title: Option<String>,
+    summaries: Vec<[String; 3]>,
 }
 
 /// Sessions in memory, with the rules of the store: ids are unique in a session, parents must exist.
@@ -50,6 +52,16 @@ impl Memory {
     /// The chosen leaf of a session.
     pub fn leaf(&self, session: &str) -> Option<&str> {
         self.sessions.get(session)?.leaf.as_deref()
+    }
+
+    /// The summaries of a session, each with the ids of the first and the last message that it covers.
+    pub fn summaries(&self, session: &str) -> &[[String; 3]] {
+        self.sessions.get(session).map_or(&[], |session| &session.summaries)
+    }
+
+    /// The title of a session.
+    pub fn title(&self, session: &str) -> Option<&str> {
+        self.sessions.get(session)?.title.as_deref()
     }
 }
 
@@ -102,6 +114,23 @@ impl Sink for Memory {
             }
         }
         Ok(outcomes)
+    }
+
+    async fn set_title(&mut self, session: &str, title: &str) -> Result<(), Stop> {
+        self.sessions.entry(session.to_owned()).or_default().title = Some(title.to_owned());
+        Ok(())
+    }
+
+    async fn summarise(
+        &mut self,
+        session: &str,
+        summary: &str,
+        first: &str,
+        last: &str,
+    ) -> Result<Option<String>, Stop> {
+        let session = self.sessions.entry(session.to_owned()).or_default();
+        session.summaries.push([summary, first, last].map(str::to_owned));
+        Ok(None)
     }
 
     async fn choose_leaf(&mut self, session: &str, id: &str) -> Result<(), Stop> {

@@ -7,6 +7,8 @@
 //! the nearest message above it. Messages that are in the store already are skipped, so an import may be repeated, or
 //! go on after an interruption.
 //!
+//! [`find`] looks for transcripts in directories and in the archives that other programs hand out.
+//!
 //! Each [`Format`] is a file of its own that says how it is recognised, where its records are, and what message a
 //! record becomes.
 //!
@@ -29,16 +31,26 @@
 //! ```
 
 mod ai_sdk;
+mod blocks;
+mod chains;
+mod chatgpt;
+mod claude_ai;
+mod claude_code;
+mod codex;
+mod conversations;
 mod format;
 mod input;
-mod json;
+pub(crate) mod json;
 mod lines;
 mod memory;
+mod openai;
 mod outline;
+mod parts;
 mod pi;
 mod plan;
 mod report;
 mod run;
+mod source;
 mod store;
 mod time;
 mod walker;
@@ -54,3 +66,4 @@ pub use memory::{Memory, Stored};
 pub use plan::Record;
 pub use report::{Problem, Problems, Report, SessionReport};
 pub use run::{ImportError, Options, Outcome, Sink, Stop, run};
+pub use source::{Found, Source, find};

@@ -22,6 +22,8 @@ pub(crate) enum Place {
     Line(u64),
     /// An element of the list of messages, counted from 1.
     Message(u64),
+    /// One of several conversations, counted from 1.
+    Chat(u32),
     /// An element of the list of messages of one of several conversations, both counted from 1.
     InChat(u32, u32),
 }
@@ -31,6 +33,7 @@ impl fmt::Display for Place {
         match self {
             Self::Line(line) => write!(f, "line {line}"),
             Self::Message(message) => write!(f, "message {message}"),
+            Self::Chat(chat) => write!(f, "conversation {chat}"),
             Self::InChat(chat, message) => write!(f, "conversation {chat}, message {message}"),
         }
     }
@@ -43,7 +46,9 @@ pub(crate) enum Kind {
     Message,
     /// It becomes no message, and is kept in the metadata of one beside it.
     Aside,
-    /// It could not be read, but its place in the tree is known.
+    /// It is a further piece of the message above it.
+    Piece,
+    /// Only its place in the tree counts: it says nothing, or it could not be read.
     Lost,
 }
 
@@ -98,11 +103,23 @@ pub(crate) struct Session {
     pub(crate) report: SessionReport,
 }
 
+/// A summary that stood in the place of all that was said before it.
+#[derive(Debug)]
+pub(crate) struct Compaction {
+    pub(crate) session: u32,
+    /// The record above which it covers everything.
+    pub(crate) at: u32,
+    pub(crate) summary: String,
+    /// The ids of records above it that it does not cover, with what comes after them.
+    pub(crate) kept: Vec<String>,
+}
+
 /// All records of an input.
 #[derive(Debug, Default)]
 pub(crate) struct Outline {
     pub(crate) nodes: Vec<Node>,
     pub(crate) sessions: Vec<Session>,
+    pub(crate) compactions: Vec<Compaction>,
     /// What no session could be told of.
     pub(crate) failed: super::report::Problems,
     /// The newest record for the hash of session and id.
@@ -130,6 +147,15 @@ impl Outline {
         &mut self.sessions[last]
     }
 
+    /// The messages of the session that was begun last, each with its number.
+    pub(crate) fn messages_of_last(&self) -> impl Iterator<Item = (u32, &Node)> {
+        let last = self.sessions.len().saturating_sub(1) as u32;
+        let nodes = self.nodes.iter().enumerate().rev();
+        // Records of one session follow each other.
+        let own = nodes.take_while(move |(_, node)| node.session == last);
+        own.filter(|(_, node)| node.kind == Kind::Message).map(|(number, node)| (number as u32, node))
+    }
+
     /// A record that could not be read. It counts to the session that was begun last.
     pub(crate) fn fail(&mut self, place: Place, why: impl Into<String>) {
         match self.sessions.last_mut() {
@@ -141,6 +167,22 @@ impl Outline {
     /// Something that was put right.
     pub(crate) fn note(&mut self, place: impl fmt::Display, why: impl Into<String>) {
         self.session().report.notes.add(place, why);
+    }
+
+    /// At this record a summary stood in the place of all before it. A blank one says nothing.
+    pub(crate) fn compacted(&mut self, at: u32, summary: Option<String>, kept: Vec<String>) {
+        let session = self.sessions.len().saturating_sub(1) as u32;
+        if let Some(summary) = summary.filter(|summary| !summary.trim().is_empty()) {
+            self.compactions.push(Compaction { session, at, summary, kept });
+        }
+    }
+
+    /// Counts a record that becomes no message.
+    pub(crate) fn count_aside(&mut self, kind: &str) {
+        // A file of nothing but odd types must not fill the memory.
+        let counts = &mut self.session().report.kept_in_metadata;
+        let kind = if counts.len() < 100 || counts.contains_key(kind) { kind } else { "(others)" };
+        *counts.entry(kind.to_owned()).or_default() += 1;
     }
 
     /// Adds a record. One of an id that is there already is left out if it is the same, else it gets an id of its own.

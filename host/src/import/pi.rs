@@ -112,7 +112,7 @@ impl Reader<'_> {
         };
         if kind == "session" {
             self.begin(&members, place);
-            self.count(&kind);
+            self.outline.count_aside(&kind);
             self.add(Kind::Aside, "", Parent::Root, text, span, place, &members);
             return;
         }
@@ -124,7 +124,7 @@ impl Reader<'_> {
             }
         }
         if node == Kind::Aside {
-            self.count(&kind);
+            self.outline.count_aside(&kind);
         }
         if kind == "session_info" {
             let name = members.text("name").filter(|name| !name.trim().is_empty());
@@ -172,13 +172,6 @@ impl Reader<'_> {
         if let Some(newer) = version.filter(|&version| version > NEWEST) {
             self.outline.note(place, format!("version {newer} of the format is newer than {NEWEST}, the newest known"));
         }
-    }
-
-    fn count(&mut self, kind: &str) {
-        // A file of nothing but odd types must not fill the memory.
-        let counts = &mut self.outline.session().report.kept_in_metadata;
-        let kind = if counts.len() < 100 || counts.contains_key(kind) { kind } else { "(others)" };
-        *counts.entry(kind.to_owned()).or_default() += 1;
     }
 
     fn parent(&self, members: &Members<'_>) -> Parent {

@@ -1,12 +1,12 @@
 //! From the records of an input to messages in an order in which every parent comes before its children.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{
     Format,
     input::{Input, Phase, Span},
     json,
-    outline::{Kind, Outline, Parent, Place},
+    outline::{Compaction, Kind, Outline, Parent, Place},
 };
 
 /// A message, ready to be stored.
@@ -38,12 +38,15 @@ pub(crate) struct Sources<'a> {
     pub(crate) before: Vec<String>,
     /// The same, behind it, where no message follows.
     pub(crate) after: Vec<String>,
+    /// Its further pieces.
+    pub(crate) more: Vec<String>,
 }
 
 #[derive(Debug, Default)]
 struct Asides {
     before: Vec<u32>,
     after: Vec<u32>,
+    more: Vec<u32>,
 }
 
 /// An input whose records are known and linked.
@@ -150,6 +153,37 @@ impl Plan {
         self.parent_id(leaf)
     }
 
+    /// The summaries of a session, each with the first and the last message that it covers.
+    pub(crate) fn compactions(&self, session: usize) -> Vec<(String, String, String)> {
+        let own = self.outline.compactions.iter().filter(|compaction| compaction.session as usize == session);
+        own.filter_map(|compaction| {
+            let (first, last) = self.covered(compaction)?;
+            let id = |number: u32| self.outline.nodes[number as usize].id.to_string();
+            Some((compaction.summary.clone(), id(first), id(last)))
+        })
+        .collect()
+    }
+
+    fn covered(&self, compaction: &Compaction) -> Option<(u32, u32)> {
+        let is_message = |number: u32| self.outline.nodes[number as usize].kind == Kind::Message;
+        let kept = compaction.kept.iter().filter_map(|id| {
+            let found = self.outline.of_id(compaction.session, id).next()?;
+            if is_message(found) { Some(found) } else { self.above[found as usize] }
+        });
+        let kept: HashSet<u32> = kept.collect();
+        let mut covered = None;
+        let mut at = if is_message(compaction.at) { Some(compaction.at) } else { self.above[compaction.at as usize] };
+        while let Some(number) = at {
+            if kept.contains(&number) {
+                covered = None;
+            } else if !self.missing[number as usize] {
+                covered = Some((number, covered.map_or(number, |(_, last)| last)));
+            }
+            at = self.above[number as usize];
+        }
+        covered
+    }
+
     fn make(&mut self, number: u32) -> std::io::Result<Result<String, String>> {
         let (span, id) = {
             let node = &self.outline.nodes[number as usize];
@@ -158,11 +192,12 @@ impl Plan {
         let asides = self.asides.remove(&number).unwrap_or_default();
         let before = self.texts(&asides.before)?;
         let after = self.texts(&asides.after)?;
+        let more = self.texts(&asides.more)?;
         let bytes = self.input.read(span)?;
         self.read += span.len;
         self.input.tell(Phase::Storing, self.read);
         Ok(match json::valid(&bytes) {
-            Ok(record) => self.format.rules().message(&Sources { id: &id, record, before, after }),
+            Ok(record) => self.format.rules().message(&Sources { id: &id, record, before, after, more }),
             Err(_) => Err("the input changed while it was read".to_owned()),
         })
     }
@@ -312,8 +347,8 @@ fn parents_first(outline: &Outline, above: &[Option<u32>]) -> Vec<u32> {
     order
 }
 
-/// Gives every record that becomes no message to one: the first message below it, else the nearest above it, else the
-/// first of its session.
+/// Gives every record that becomes no message of its own to one: a piece to the message above it, any other to
+/// the first message below it, else the nearest above it, else the first of its session.
 fn place_asides(
     outline: &mut Outline,
     parents: &[Option<u32>],
@@ -346,6 +381,9 @@ fn place_asides(
     let mut heads: HashMap<u32, Vec<u32>> = HashMap::new();
     for number in 0..outline.nodes.len() as u32 {
         let node = &outline.nodes[number as usize];
+        if let (Kind::Piece, Some(message)) = (node.kind, above[number as usize]) {
+            asides.entry(message).or_default().more.push(number);
+        }
         if node.kind != Kind::Aside || placed[number as usize] {
             continue;
         }

@@ -10,7 +10,7 @@ use super::{Format, Input, Memory, Options, Report, Stored, run};
 fn import(name: &str, format: Format, text: &str) -> (Report, Memory) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let mut store = Memory::default();
-    let options = Options { format: Some(format), session: Some("s".to_owned()), now: Some(1) };
+    let options = Options { format: Some(format), session: Some("s".to_owned()), now: Some(1), ..Options::default() };
     let input = Input::bytes(name, text).unwrap();
     let report = runtime.block_on(run(input, &mut store, options)).unwrap();
     (report, store)
@@ -322,7 +322,7 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let format = if ai { Format::AiSdk } else { Format::Pi };
         let import = |store: &mut Memory| {
-            let options = Options { format: Some(format), session: Some("s".to_owned()), now: Some(1) };
+            let options = Options { format: Some(format), session: Some("s".to_owned()), now: Some(1), ..Options::default() };
             runtime.block_on(run(Input::bytes("", bytes.clone()).unwrap(), store, options)).unwrap()
         };
         let mut store = Memory::default();

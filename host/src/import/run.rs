@@ -11,6 +11,7 @@ use tokio::task::{JoinError, spawn_blocking};
 use super::{
     format::Format,
     input::Input,
+    outline::Session,
     plan::{Plan, Record},
     report::Report,
 };
@@ -50,9 +51,14 @@ pub enum ImportError {
 pub struct Options {
     /// The format; none: it is recognised.
     pub format: Option<Format>,
-    /// The session; none: the one that the input names, or else the default session `""`. Where the input holds several
-    /// and one is named here, each goes to `<this>/<its own id>`.
+    /// The session; none: the one that the input names. Where the input holds several and one is named here, each goes
+    /// to `<this>/<its own id>`.
     pub session: Option<String>,
+    /// The input is one of several: its session goes to `<session>/<its own id>` even if it holds no other.
+    pub one_of_several: bool,
+    /// The id of a session that the input does not name; none: that of the default session, `""`. Where the input holds
+    /// several, such a one goes to `<this>-<its number>`, or `conversation-<its number>`.
+    pub unnamed: Option<String>,
     /// The time of messages that have none, in ms; none: now.
     pub now: Option<i64>,
 }
@@ -93,6 +99,25 @@ pub trait Sink: Send {
         now: i64,
     ) -> impl Future<Output = Result<Vec<Outcome>, Stop>> + Send;
 
+    /// Gives a session that had no messages the title that it has in the input. A sink without titles does nothing.
+    fn set_title(&mut self, session: &str, title: &str) -> impl Future<Output = Result<(), Stop>> + Send {
+        let _ = (session, title);
+        std::future::ready(Ok(()))
+    }
+
+    /// Puts a summary in the place of the messages from one to another on reading, in a session that had no messages.
+    /// Answers why it was not taken, if it was not. A sink without summaries does nothing.
+    fn summarise(
+        &mut self,
+        session: &str,
+        summary: &str,
+        first: &str,
+        last: &str,
+    ) -> impl Future<Output = Result<Option<String>, Stop>> + Send {
+        let _ = (session, summary, first, last);
+        std::future::ready(Ok(None))
+    }
+
     /// Chooses the session's leaf.
     fn choose_leaf(&mut self, session: &str, id: &str) -> impl Future<Output = Result<(), Stop>> + Send;
 }
@@ -102,6 +127,7 @@ pub trait Sink: Send {
 /// Messages that are there already are skipped, so it may be run again at any time. An error of the sink ends the
 /// import and is told in [`Report::stopped`], with what was done until then.
 pub async fn run<S: Sink>(mut input: Input, sink: &mut S, options: Options) -> Result<Report, ImportError> {
+    let named = options.clone();
     let (format, plan) = spawn_blocking(move || -> Result<_, ImportError> {
         let format = match options.format {
             Some(format) => format,
@@ -110,7 +136,7 @@ pub async fn run<S: Sink>(mut input: Input, sink: &mut S, options: Options) -> R
         Ok((format, Plan::new(format, input)?))
     })
     .await??;
-    let names = session_ids(&plan, options.session.as_deref());
+    let names = session_ids(&plan, &named);
     let now = options.now.unwrap_or_else(now);
     let (plan, stop) = store_all(plan, sink, &names, now).await?;
     let mut report = Report { format: format.name(), stopped: stop.map(|stop| stop.0), ..Report::default() };
@@ -129,17 +155,21 @@ fn now() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-fn session_ids(plan: &Plan, wanted: Option<&str>) -> Vec<String> {
+fn session_ids(plan: &Plan, options: &Options) -> Vec<String> {
     let sessions = &plan.outline.sessions;
-    let hint = |hint: &Option<String>| hint.clone().unwrap_or_default();
-    sessions
-        .iter()
-        .map(|session| match wanted {
-            None => hint(&session.hint),
-            Some(wanted) if sessions.len() == 1 => wanted.to_owned(),
-            Some(wanted) => format!("{wanted}/{}", hint(&session.hint)),
-        })
-        .collect()
+    let only = sessions.len() == 1;
+    let unnamed = |number: usize| match &options.unnamed {
+        Some(unnamed) if only => unnamed.clone(),
+        None if only => String::new(),
+        unnamed => format!("{}-{}", unnamed.as_deref().unwrap_or("conversation"), number + 1),
+    };
+    let own = |(number, session): (usize, &Session)| session.hint.clone().unwrap_or_else(|| unnamed(number));
+    let wanted = |at: (usize, &Session)| match &options.session {
+        None => own(at),
+        Some(wanted) if only && !options.one_of_several => wanted.clone(),
+        Some(wanted) => format!("{wanted}/{}", own(at)),
+    };
+    sessions.iter().enumerate().map(wanted).collect()
 }
 
 /// Stores everything; answers the plan with what was counted, and why it ended early if it did.
@@ -176,9 +206,25 @@ async fn store_all<S: Sink>(
         }
     }
     for (session, name) in names.iter().enumerate() {
-        if fresh.get(name.as_str()) == Some(&true)
-            && let Some(leaf) = plan.leaf(session)
+        if fresh.get(name.as_str()) != Some(&true) {
+            continue;
+        }
+        if let Some(title) = plan.outline.sessions[session].report.title.as_deref().filter(|it| !it.trim().is_empty())
+            && let Err(stop) = sink.set_title(name, title).await
         {
+            return Ok((plan, Some(stop)));
+        }
+        for (summary, first, last) in plan.compactions(session) {
+            match sink.summarise(name, &summary, &first, &last).await {
+                Ok(None) => {}
+                Ok(Some(why)) => {
+                    let notes = &mut plan.outline.sessions[session].report.notes;
+                    notes.add("a summary", format!("it is kept in metadata only: {why}"));
+                }
+                Err(stop) => return Ok((plan, Some(stop))),
+            }
+        }
+        if let Some(leaf) = plan.leaf(session) {
             if let Err(stop) = sink.choose_leaf(name, &leaf).await {
                 return Ok((plan, Some(stop)));
             }
@@ -380,6 +426,10 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let input = Input::bytes("notes.txt", "plain words").unwrap();
         let error = runtime.block_on(run(input, &mut Memory::default(), Options::default())).unwrap_err();
-        assert_eq!(error.to_string(), "\"notes.txt\" looks like none of the formats pi, ai-sdk");
+        assert_eq!(
+            error.to_string(),
+            "\"notes.txt\" looks like none of the formats pi, claude-code, codex, chatgpt, claude-ai, ai-sdk, \
+             openai-messages"
+        );
     }
 }

@@ -45,6 +45,23 @@ impl Sink for Tenant {
         Ok(outcomes)
     }
 
+    async fn summarise(
+        &mut self,
+        session: &str,
+        summary: &str,
+        first: &str,
+        last: &str,
+    ) -> Result<Option<String>, Stop> {
+        match self.session(session).add_compaction(summary, first, last).await {
+            Ok(_) => Ok(None),
+            // Other programs may part a call from its answer; here nobody may.
+            Err(error) if matches!(error.kind(), ErrorKind::InvalidRange | ErrorKind::InvalidArgument) => {
+                Ok(Some(error.message().to_owned()))
+            }
+            Err(error) => Err(stop(error)),
+        }
+    }
+
     async fn choose_leaf(&mut self, session: &str, id: &str) -> Result<(), Stop> {
         self.session(session).set_leaf(Some(id)).await.map(drop).map_err(stop)
     }

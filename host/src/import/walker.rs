@@ -146,12 +146,17 @@ impl<'i> Walker<'i> {
 
     /// Goes to the next byte of this kind, wherever it stands. False: there is none.
     pub(crate) fn find(&mut self, byte: u8) -> io::Result<bool> {
+        self.find_any(&[byte])
+    }
+
+    /// Goes to the next byte of one of these kinds, wherever it stands. False: there is none.
+    pub(crate) fn find_any(&mut self, kinds: &[u8]) -> io::Result<bool> {
         loop {
             let bytes = self.input.fill()?;
             if bytes.is_empty() {
                 return Ok(false);
             }
-            let found = bytes.iter().position(|&other| other == byte);
+            let found = bytes.iter().position(|byte| kinds.contains(byte));
             let used = found.unwrap_or(bytes.len());
             self.input.consume(used);
             if found.is_some() {

@@ -24,8 +24,11 @@
 
 use super::super::{
     json::{Members, Writer, elements, inside, same_key},
+    parts::{Own, rest, without},
     plan::Sources,
 };
+
+const OWN: Own = Own("pi");
 
 /// What an entry is made into.
 struct Shape {
@@ -59,13 +62,13 @@ pub(super) fn of_entry(sources: &Sources<'_>) -> Result<String, String> {
     match (&*kind, content) {
         ("message", "output") => match bash(said) {
             Some(text) => {
-                parts.push(&text_part(&text, None));
+                parts.push(&OWN.text(&text, None));
             }
             None => left_out = "",
         },
         (_, "summary") => match said.get("summary").filter(|summary| summary.starts_with('"')) {
             Some(summary) => {
-                parts.push(&text_part(summary, None));
+                parts.push(&OWN.text(summary, None));
             }
             None => left_out = "",
         },
@@ -83,7 +86,7 @@ pub(super) fn of_entry(sources: &Sources<'_>) -> Result<String, String> {
     let mut own = Writer::object();
     for member in entry.iter() {
         if kind == "message" && same_key(member.key, "message") {
-            own.put("message", &without(&nested, left_out));
+            own.put("message", &without(&nested, &[left_out]).end());
         } else if kind == "message" || !same_key(member.key, left_out) {
             own.copy(member);
         }
@@ -93,24 +96,7 @@ pub(super) fn of_entry(sources: &Sources<'_>) -> Result<String, String> {
     if let Some(was) = was {
         pi.put_text("content", was);
     }
-    for (key, asides) in [("before", &sources.before), ("after", &sources.after)] {
-        if !asides.is_empty() {
-            let mut list = Writer::array();
-            for aside in asides {
-                list.push(aside);
-            }
-            pi.put(key, &list.end());
-        }
-    }
-    let mut metadata = Writer::object();
-    if let Some(origin) = origin {
-        metadata.put_text("origin", origin);
-    }
-    metadata.put("pi", &pi.end());
-
-    let mut message = Writer::object();
-    message.put_text("id", sources.id).put("role", &role).put("parts", &parts.end()).put("metadata", &metadata.end());
-    Ok(message.end())
+    Ok(OWN.message(sources, &role, origin, parts, pi))
 }
 
 fn shape(kind: &str, said: &Members<'_>) -> Shape {
@@ -150,10 +136,10 @@ fn content_parts(raw: Option<&str>, parts: &mut Writer) {
             }
         }
         (Some(raw), Some("text")) => {
-            parts.push(&text_part(raw, None));
+            parts.push(&OWN.text(raw, None));
         }
         (Some(raw), Some("other")) => {
-            parts.push(&data_part(raw));
+            parts.push(&OWN.data(raw));
         }
         _ => {}
     }
@@ -170,18 +156,18 @@ fn part(block: &str) -> String {
     let members = Members::of(block.as_bytes());
     let string = |key: &str| members.get(key).filter(|raw| raw.starts_with('"'));
     let mapped = match members.text("type").as_deref() {
-        Some("text") => string("text").map(|text| text_part(text, rest(&members, &["type", "text"]))),
+        Some("text") => string("text").map(|text| OWN.text(text, rest(&members, &["type", "text"]))),
         Some("thinking") => string("thinking").map(|thinking| {
             let mut part = Writer::object();
             part.put_text("type", "reasoning").put("text", thinking);
-            put_rest(&mut part, "providerMetadata", rest(&members, &["type", "thinking"]));
+            OWN.put_rest(&mut part, "providerMetadata", rest(&members, &["type", "thinking"]));
             part.end()
         }),
         Some("image") => string("data").zip(string("mimeType")).map(|(data, media_type)| {
             let mut part = Writer::object();
             let url = format!("\"data:{};base64,{}\"", inside(media_type), inside(data));
             part.put_text("type", "file").put("mediaType", media_type).put("url", &url);
-            put_rest(&mut part, "providerMetadata", rest(&members, &["type", "data", "mimeType"]));
+            OWN.put_rest(&mut part, "providerMetadata", rest(&members, &["type", "data", "mimeType"]));
             part.end()
         }),
         Some("toolCall") => string("id").zip(string("name")).map(|(id, name)| {
@@ -191,26 +177,12 @@ fn part(block: &str) -> String {
             if let Some(input) = members.get("arguments") {
                 part.put("input", input);
             }
-            put_rest(&mut part, "callProviderMetadata", rest(&members, &["type", "id", "name", "arguments"]));
+            OWN.put_rest(&mut part, "callProviderMetadata", rest(&members, &["type", "id", "name", "arguments"]));
             part.end()
         }),
         _ => None,
     };
-    mapped.unwrap_or_else(|| data_part(block))
-}
-
-fn text_part(text: &str, rest: Option<String>) -> String {
-    let mut part = Writer::object();
-    part.put_text("type", "text").put("text", text);
-    put_rest(&mut part, "providerMetadata", rest);
-    part.end()
-}
-
-/// What has no part of its own is kept as it is.
-fn data_part(raw: &str) -> String {
-    let mut part = Writer::object();
-    part.put_text("type", "data-pi").put("data", raw);
-    part.end()
+    mapped.unwrap_or_else(|| OWN.data(block))
 }
 
 fn tool_result(said: &Members<'_>, raw: Option<&str>) -> String {
@@ -281,34 +253,6 @@ fn output_item(block: &str) -> String {
             Some(block.to_owned())
         }
     };
-    put_rest(&mut item, "providerOptions", rest);
+    OWN.put_rest(&mut item, "providerOptions", rest);
     item.end()
-}
-
-/// The members that are not among these, as an object; none, if there are none.
-fn rest(members: &Members<'_>, known: &[&str]) -> Option<String> {
-    let mut rest = Writer::object();
-    for member in members.iter() {
-        if !known.iter().any(|key| same_key(member.key, key)) {
-            rest.copy(member);
-        }
-    }
-    (!rest.is_empty()).then(|| rest.end())
-}
-
-fn put_rest(part: &mut Writer, key: &str, rest: Option<String>) {
-    if let Some(rest) = rest {
-        let mut under = Writer::object();
-        under.put("pi", &rest);
-        part.put(key, &under.end());
-    }
-}
-
-/// An object without one member.
-fn without(members: &Members<'_>, key: &str) -> String {
-    let mut object = Writer::object();
-    for member in members.iter().filter(|member| !same_key(member.key, key)) {
-        object.copy(member);
-    }
-    object.end()
 }

@@ -12,7 +12,12 @@ pub(super) async fn import_data(tenant: &mut Tenant, params: Params<'_>) -> Answ
     let format = params.required_text("format")?;
     let format = format.parse::<Format>().map_err(|error| Failure::argument("format", error.to_string()))?;
     let data = params.required_text("data")?;
-    let options = Options { format: Some(format), session: params.session_if_given()?, now: None };
+    transcript(tenant, format, params.session_if_given()?, data).await
+}
+
+/// A transcript of another program.
+async fn transcript(tenant: &mut Tenant, format: Format, session: Option<String>, data: String) -> Answer {
+    let options = Options { format: Some(format), session, ..Options::default() };
     let input = Input::bytes("", data).map_err(broken)?;
     let report = run(input, tenant, options).await.map_err(broken)?;
     match &report.stopped {
