@@ -13,7 +13,7 @@ use crate::types::{Block, BlockEntry, BlockKind, BlockScope, BlockVersion, WhenC
 
 impl BlockKind {
     /// Its name, in the file and in the contract.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::ReadOnly => "read-only",
             Self::Writable => "writable",
@@ -23,7 +23,7 @@ impl BlockKind {
     }
 
     /// The kind of a name.
-    pub(super) fn from_name(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         [Self::ReadOnly, Self::Writable, Self::Searchable, Self::Loadable].into_iter().find(|kind| kind.name() == name)
     }
 

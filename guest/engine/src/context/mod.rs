@@ -18,7 +18,6 @@
 mod arguments;
 mod block;
 mod call;
-#[allow(dead_code, reason = "for exports and imports of a store")]
 mod carry;
 mod key;
 mod past;
@@ -27,6 +26,9 @@ mod prompt;
 mod tests;
 mod tools;
 mod write;
+
+pub(crate) use carry::{CarriedBlock, CarriedEntry};
+pub(crate) use prompt::Frozen;
 
 /// The owner of the blocks that all sessions share.
 pub(crate) const STORE: i64 = 0;

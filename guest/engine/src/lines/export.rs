@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use rusqlite::{OptionalExtension, params};
 
-use super::VERSION;
 use super::places::EmptyPlace;
+use super::{VERSION, memory};
 use crate::cursor::{Purpose, stale};
 use crate::error::Result;
 use crate::key::Key;
@@ -92,13 +92,15 @@ struct At {
     deletions: i64,
 }
 
-/// Parts of a session's lines, in order; the end follows. The store has the first two.
+/// Parts of a session's lines, in order; the end follows. The store has two of them.
 const HEAD: u64 = 0;
 const CONFIGURATION: u64 = 1;
 const MESSAGES: u64 = 2;
 const SUMMARIES: u64 = 3;
+const BLOCKS: u64 = 4;
+const PROMPT: u64 = 5;
 /// The last line of all, as a part of the store's.
-const FINISH: u64 = 5;
+const FINISH: u64 = 7;
 
 /// A session that is being exported.
 struct Open {
@@ -160,6 +162,8 @@ impl Writer<'_, '_> {
             }
             MESSAGES => self.write_message(out)?,
             SUMMARIES => self.write_summary(out)?,
+            BLOCKS => self.write_block(out)?,
+            PROMPT => self.write_prompt(out)?,
             _ => self.write_end(out)?,
         }
         Ok(false)
@@ -176,9 +180,10 @@ impl Writer<'_, '_> {
             }
             (CONFIGURATION, None) => {
                 write_configuration(out, None, &self.tx.own_configuration(STORE)?);
-                self.at.part = MESSAGES;
+                self.at.part = BLOCKS;
             }
-            (MESSAGES, None) => self.next_session("SELECT key FROM session ORDER BY id LIMIT 1", None)?,
+            (BLOCKS, None) => self.write_block(out)?,
+            (PROMPT, None) => self.next_session("SELECT key FROM session ORDER BY id LIMIT 1", None)?,
             _ => {
                 out.push_str(r#"{"type":"end"}"#);
                 return Ok(true);
@@ -374,6 +379,62 @@ impl Writer<'_, '_> {
         }
         let _ = write!(out, r#","summary":{}}}"#, quote(&compaction.summary));
         self.at.position = overlay.key.unsigned_abs();
+        Ok(())
+    }
+
+    /// Writes the next block of the session, or of the store.
+    fn write_block(&mut self, out: &mut String) -> Result<()> {
+        let owner = self.at.session;
+        if self.at.position > 0 {
+            let known = self.tx.statement("SELECT 1 FROM block WHERE key = ?1")?.exists([self.at.position as i64])?;
+            if !known {
+                return Err(stale("a block was removed while it was being exported"));
+            }
+        }
+        let next: Option<(i64, String)> = self
+            .tx
+            .statement(
+                "SELECT key, label FROM block WHERE owner = ?1 AND (?2 = 0 OR (declared, label) >
+                   (SELECT declared, label FROM block WHERE key = ?2)) ORDER BY declared, label LIMIT 1",
+            )?
+            .query_row(params![owner, self.at.position as i64], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        let block = match &next {
+            Some((_, label)) => self.tx.carry_block(owner, label)?,
+            None => None,
+        };
+        let (Some((key, _)), Some(block)) = (next, block) else {
+            self.next_part();
+            return Ok(());
+        };
+        memory::write_block(out, self.open.as_ref().map(|open| open.id.as_str()), &block);
+        self.at.position = key.unsigned_abs();
+        Ok(())
+    }
+
+    /// Writes the frozen prompt, and which entries the model has loaded.
+    fn write_prompt(&mut self, out: &mut String) -> Result<()> {
+        let Some(open) = &self.open else { return Ok(()) };
+        let frozen = self.tx.frozen(open.session.key)?;
+        let mut loaded = self.tx.carry_loaded(open.session.key)?;
+        if self.only.is_some() {
+            // The store's blocks do not come along.
+            let own = self.tx.carried_labels(open.session.key)?;
+            loaded.retain(|(label, _)| own.contains(label));
+        }
+        if frozen.is_some() || !loaded.is_empty() {
+            let _ = write!(out, r#"{{"type":"prompt","session":{}"#, quote(&open.id));
+            if let Some(frozen) = frozen {
+                let (text, sections) = (quote(&frozen.text), quote(&frozen.sections));
+                let _ = write!(out, r#","text":{text},"sections":{sections}"#);
+            }
+            let loaded: Vec<String> = loaded
+                .iter()
+                .map(|(label, key)| format!(r#"{{"label":{},"key":{}}}"#, quote(label), quote(key)))
+                .collect();
+            let _ = write!(out, r#","loaded":[{}]}}"#, loaded.join(","));
+        }
+        self.next_part();
         Ok(())
     }
 

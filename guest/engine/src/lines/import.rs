@@ -1,6 +1,6 @@
 //! Taking lines: what each kind of them becomes, and what is told of those that cannot be taken.
 //!
-//! What is there already stays: messages, summaries, settings and titles that the store has are never changed. Lines come
+//! What is there already stays: messages, summaries, blocks, settings and titles that the store has are never changed. Lines come
 //! in any order that puts a message behind its parent, or in one call with it.
 
 use std::borrow::Cow;
@@ -8,9 +8,10 @@ use std::collections::HashMap;
 
 use rusqlite::{OptionalExtension, params};
 
-use super::VERSION;
 use super::line::Line;
+use super::{VERSION, memory};
 use crate::append::{now, valid_time};
+use crate::context::Frozen;
 use crate::directory::MAX_TITLE_BYTES;
 use crate::error::{Error, Kind, Result};
 use crate::key::Key;
@@ -186,11 +187,15 @@ impl<'a, 'tx, 'l> Taker<'a, 'tx, 'l> {
                 self.tx.complete_configuration(key, change)?;
                 Ok(())
             }
+            ("block", _) => self.take_block(session, line),
+            ("prompt", Some(id)) => self.take_prompt(id, line),
             ("message", Some(id)) => self.take_message(id, number, text, line),
             ("place", Some(id)) => self.take_place(id, line),
             ("compaction", Some(id)) => self.take_summary(id, line),
             ("end", Some(id)) => self.take_end_of_session(id, line),
-            ("session" | "message" | "place" | "compaction", None) => Err("`session` is missing".to_owned().into()),
+            ("session" | "message" | "place" | "compaction" | "prompt", None) => {
+                Err("`session` is missing".to_owned().into())
+            }
             _ => Err(format!("lines of the type {kind:?} are not known; a newer version may have written it").into()),
         }
     }
@@ -436,6 +441,48 @@ impl<'a, 'tx, 'l> Taker<'a, 'tx, 'l> {
         let overlay = self.tx.insert_overlay_at(&mut session, &new, place, own, event)?;
         self.tx.write_event(event, &session.key, EventKind::CompactionChanged, None, &[&overlay.id])?;
         self.open(id)?.session = session;
+        Ok(())
+    }
+
+    /// Takes a block of a session, or of the store.
+    fn take_block(&mut self, session: Option<&str>, line: &Line<'l>) -> Taken {
+        let block = memory::read_block(line)?;
+        for &(_, created_at) in &block.versions {
+            valid_time(created_at)?;
+        }
+        let owner = match session {
+            Some(id) => self.open(id)?.session.key,
+            None => STORE,
+        };
+        match self.tx.take_block(owner, &block) {
+            Ok(true) => {}
+            Ok(false) => return Ok(()),
+            // More blocks than there may be: of memory that runs out no label is said.
+            Err(error) if error.kind == Kind::OverLimit && error.subject.is_some() => return Err(error.message.into()),
+            Err(error) => return Err(error.into()),
+        }
+        self.tx.record_event(session.unwrap_or_default(), EventKind::ContextChanged, &[&block.label])?;
+        Ok(())
+    }
+
+    /// Takes a frozen prompt, and which entries the model has loaded.
+    fn take_prompt(&mut self, id: &str, line: &Line<'l>) -> Taken {
+        let text = line.text("text")?;
+        let sections = line.text("sections")?;
+        let loaded = line
+            .objects("loaded")?
+            .iter()
+            .map(|entry| Ok((entry.needed_text("label")?, entry.needed_text("key")?)))
+            .collect::<std::result::Result<Vec<_>, String>>()?;
+        let session = self.open(id)?.session.key;
+        if let Some(text) = text {
+            let frozen = Frozen { text: text.into(), sections: sections.unwrap_or_default().into() };
+            self.tx.take_frozen(session, &frozen)?;
+        }
+        for (label, key) in loaded {
+            // What is not there, as where a block of the store did not come along, needs no mark.
+            self.tx.take_loaded(session, &label, &key)?;
+        }
         Ok(())
     }
 

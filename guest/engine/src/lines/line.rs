@@ -87,6 +87,22 @@ impl<'a> Line<'a> {
         }
         Ok(Some(texts))
     }
+
+    /// A member that must be a list of objects, if it is there.
+    pub(super) fn objects(&self, name: &str) -> Result<Vec<Self>, String> {
+        let Some(raw) = self.raw(name) else { return Ok(Vec::new()) };
+        let wrong = || format!("`{name}` is no list of objects");
+        let mut reader = Reader::new(raw);
+        if !matches!(reader.pull(), Ok(Some(Event::ArrayStart))) {
+            return Err(wrong());
+        }
+        let mut objects = Vec::new();
+        while reader.next_element().map_err(|_| wrong())?.is_some() {
+            let span = reader.finish_value().map_err(|_| wrong())?;
+            objects.push(Self::read(raw.get(span).unwrap_or_default()).map_err(|_| wrong())?);
+        }
+        Ok(objects)
+    }
 }
 
 /// What has not been read of a line.
@@ -168,6 +184,10 @@ mod tests {
         assert!(line.text("b").is_err() && line.number::<u32>("b").is_err() && line.flag("a").is_err());
         assert!(line.needed_text("z").is_err() && line.texts("a").is_err());
         assert!(Line::read("{}").unwrap().members.is_empty());
+        let line = Line::read(r#"{"o":[{"a":1}, {"a":[2]},{}],"e":[],"w":[1]}"#).unwrap();
+        let objects = line.objects("o").unwrap();
+        assert_eq!(objects.iter().map(|object| object.raw("a")).collect::<Vec<_>>(), [Some("1"), Some("[2]"), None]);
+        assert!(line.objects("e").unwrap().is_empty() && line.objects("w").is_err());
     }
 
     #[test]

@@ -26,6 +26,15 @@ fn of_session<P: Place>(store: &mut Store<P>, session: &str, text: &mut String) 
     for compaction in store.get_compactions(session).unwrap() {
         writeln!(text, "{compaction:?}").unwrap();
     }
+    for block in store.list_blocks(session).unwrap() {
+        writeln!(text, "{block:?}").unwrap();
+        for version in store.block_history(session, &block.label).unwrap() {
+            writeln!(text, "  {version:?}").unwrap();
+        }
+    }
+    if let Some(reminder) = store.reminder(session).unwrap() {
+        writeln!(text, "reminder {reminder:?}").unwrap();
+    }
     let roots = store.get_branches(session, &BranchPoint::Root, None, Some(1000)).unwrap();
     writeln!(text, "roots {:?}", ids(&roots.items)).unwrap();
     for node in nodes(store, session) {

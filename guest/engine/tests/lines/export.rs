@@ -1,7 +1,8 @@
 //! What an export says, and how its pages hang together.
 
 use talktree_engine::{
-    AppendOptions, ConfigScope, ConfigurationChange, DeleteMode, HistoryView, ImportItem, Kind, Parent, Setting,
+    AppendOptions, BlockDefinition, BlockScope, BlockWrite, ConfigScope, ConfigurationChange, DeleteMode, HistoryView,
+    ImportItem, Kind, Parent, Setting,
 };
 
 use super::common::{NOTHING, append, append_under, exported, import_all, message, pages, store};
@@ -195,4 +196,35 @@ fn bytes_of_a_message_survive_whatever_they_are() {
     import_all(&mut copy, None, std::slice::from_ref(&out));
     assert_eq!(exported(&mut copy, None), out);
     append_under(&mut copy, "on", "m4");
+}
+
+#[test]
+fn blocks_of_the_store_go_with_the_store_and_blocks_of_a_session_with_it() {
+    let (_directory, mut tree) = store();
+    append(&mut tree, "s", "m");
+    let define = |tree: &mut super::common::Tree, label, scope, content: &str| {
+        let content = Some(content.to_owned());
+        tree.define_block("s", label, &BlockDefinition { scope, content, ..BlockDefinition::default() }).unwrap();
+    };
+    define(&mut tree, "shared", BlockScope::Store, "for all");
+    define(&mut tree, "own", BlockScope::Session, "for one");
+    let prompt = tree.system_prompt("s").unwrap();
+    let block = |session: &str, label: &str, declared: u32, content: &str, created_at: i64| {
+        format!(
+            r#"{{"type":"block"{session},"label":"{label}","kind":"writable","whenChanged":"wait","declared":{declared},"version":1,"versions":[{{"version":1,"createdAt":{created_at}}}],"entries":[{{"born":1,"place":1,"content":"{content}"}}]}}"#
+        )
+    };
+    let whole = exported(&mut tree, None);
+    let lines: Vec<&str> = whole.lines().collect();
+    let time = |tree: &mut super::common::Tree, label| tree.block_history("s", label).unwrap()[0].created_at;
+    assert_eq!(lines[1], block("", "shared", 1, "for all", time(&mut tree, "shared")));
+    assert_eq!(lines[4], block(r#","session":"s""#, "own", 2, "for one", time(&mut tree, "own")));
+    assert!(lines[5].starts_with(r#"{"type":"prompt","session":"s","text":"#), "{}", lines[5]);
+    let one = exported(&mut tree, Some("s"));
+    assert!(!one.contains("shared\",\"kind\"") && one.contains(lines[4]));
+    let (_directory, mut copy) = store();
+    import_all(&mut copy, None, &[whole]);
+    tree.write_block("s", "own", &BlockWrite { content: "later".to_owned(), ..BlockWrite::default() }).unwrap();
+    assert_eq!(copy.system_prompt("s").unwrap(), prompt, "it is frozen there, too");
+    assert_eq!(copy.get_block("s", "own").unwrap().content, "for one");
 }

@@ -2,13 +2,17 @@
 
 use proptest::prelude::*;
 use talktree_engine::{
-    AppendOptions, AutoCompact, ConfigScope, ConfigurationChange, DeleteMode, ImportItem, Parent, Setting, Source,
+    AppendOptions, AutoCompact, BlockDefinition, BlockKind, BlockScope, BlockWrite, ConfigScope, ConfigurationChange,
+    DeleteMode, ImportItem, Parent, Setting, Source, WhenChanged, WriteAction,
 };
 
 use super::common::{Tree, exported, import_all, message, pages, store};
 use super::reads::everything;
 
 const SESSIONS: [&str; 3] = ["", "b", "a \u{2028}\"é"];
+
+/// Labels of blocks.
+const LABELS: [&str; 4] = ["soul", "memory", "skills", "notes é"];
 
 /// One change of a store. Numbers choose among what is there.
 #[derive(Debug, Clone)]
@@ -26,6 +30,12 @@ enum Change {
     Title { session: usize, automatic: bool },
     Configure { session: Option<usize>, number: u32 },
     Clear { session: usize },
+    Block { session: usize, label: usize, kind: usize, shared: bool },
+    Write { session: usize, label: usize, text: u8 },
+    Restore { session: usize, label: usize },
+    Remove { session: usize, label: usize },
+    Prompt { session: usize },
+    Load { session: usize, label: usize },
 }
 
 fn change() -> impl Strategy<Value = Change> {
@@ -49,6 +59,13 @@ fn change() -> impl Strategy<Value = Change> {
         1 => (prop::option::of(session()), 1..100_000_u32)
             .prop_map(|(session, number)| Change::Configure { session, number }),
         1 => (1..SESSIONS.len()).prop_map(|session| Change::Clear { session }),
+        3 => (session(), 0..LABELS.len(), 0..4_usize, any::<bool>())
+            .prop_map(|(session, label, kind, shared)| Change::Block { session, label, kind, shared }),
+        4 => (session(), 0..LABELS.len(), 0..3_u8).prop_map(|(session, label, text)| Change::Write { session, label, text }),
+        1 => (session(), 0..LABELS.len()).prop_map(|(session, label)| Change::Restore { session, label }),
+        1 => (session(), 0..LABELS.len()).prop_map(|(session, label)| Change::Remove { session, label }),
+        1 => session().prop_map(|session| Change::Prompt { session }),
+        1 => (session(), 0..LABELS.len()).prop_map(|(session, label)| Change::Load { session, label }),
     ]
 }
 
@@ -134,7 +151,11 @@ fn apply(store: &mut Tree, change: &Change, number: usize) {
             let change = ConfigurationChange {
                 keep_recent_tokens: Setting::Value(*number),
                 token_factor: Setting::Value(f64::from(*number) / 7000.0),
-                auto_compact: Setting::Value(if number % 2 == 0 { AutoCompact::Off } else { AutoCompact::Inline }),
+                auto_compact: Setting::Value(if number.is_multiple_of(2) {
+                    AutoCompact::Off
+                } else {
+                    AutoCompact::Inline
+                }),
                 reserved_metadata_keys: Setting::Value(vec![id, "\"é".to_owned()]),
                 ..ConfigurationChange::default()
             };
@@ -142,6 +163,46 @@ fn apply(store: &mut Tree, change: &Change, number: usize) {
         }
         Change::Clear { session } => {
             store.clear_messages(SESSIONS[*session]).unwrap();
+        }
+        Change::Block { session, label, kind, shared } => {
+            let kinds = [BlockKind::ReadOnly, BlockKind::Writable, BlockKind::Searchable, BlockKind::Loadable];
+            let definition = BlockDefinition {
+                description: number.is_multiple_of(2).then(|| format!("what {id} is about")),
+                max_tokens: number.is_multiple_of(3).then_some(1000),
+                kind: kinds[*kind],
+                scope: if *shared { BlockScope::Store } else { BlockScope::Session },
+                when_changed: if number.is_multiple_of(2) { WhenChanged::Remind } else { WhenChanged::Wait },
+                content: (*kind < 2 && !number.is_multiple_of(3)).then(|| id.clone()),
+            };
+            // A block of that label may be there with another kind or scope.
+            let _ = store.define_block(SESSIONS[*session], LABELS[*label], &definition);
+        }
+        Change::Write { session, label, text } => {
+            let Ok(block) = store.get_block(SESSIONS[*session], LABELS[*label]) else { return };
+            let entries = matches!(block.kind, BlockKind::Searchable | BlockKind::Loadable);
+            let write = BlockWrite {
+                content: ["", "\"é\u{2028}", "longer text\n"][usize::from(*text)].to_owned(),
+                action: if number.is_multiple_of(2) { WriteAction::Append } else { WriteAction::Replace },
+                key: entries.then(|| format!("key{}", number % 3)),
+                title: (entries && number.is_multiple_of(2)).then(|| format!("title {id}")),
+                version: None,
+            };
+            let _ = store.write_block(SESSIONS[*session], LABELS[*label], &write);
+        }
+        Change::Restore { session, label } => {
+            if let Some(oldest) = store.block_history(SESSIONS[*session], LABELS[*label]).unwrap_or_default().last() {
+                store.restore_block(SESSIONS[*session], LABELS[*label], oldest.version).unwrap();
+            }
+        }
+        Change::Remove { session, label } => {
+            store.remove_block(SESSIONS[*session], LABELS[*label]).unwrap();
+        }
+        Change::Prompt { session } => {
+            store.system_prompt(SESSIONS[*session]).unwrap();
+        }
+        Change::Load { session, label } => {
+            let arguments = format!(r#"{{"label":"{}","key":"key{}"}}"#, LABELS[*label], number % 3);
+            store.call_tool(SESSIONS[*session], "load_context", &arguments).unwrap();
         }
     }
 }
@@ -157,7 +218,7 @@ proptest! {
 
     #[test]
     fn an_import_of_an_export_is_the_original(
-        changes in prop::collection::vec(change(), 1..45),
+        changes in prop::collection::vec(change(), 1..50),
         max_bytes in prop_oneof![Just(1_u64), 100..2_000_u64, Just(1 << 20)],
     ) {
         let (_directory, mut original) = store();
@@ -174,6 +235,7 @@ proptest! {
         prop_assert!(report.sound, "{:?}", report);
         // Both go on in the same way.
         for session in SESSIONS {
+            prop_assert_eq!(copy.system_prompt(session).unwrap(), original.system_prompt(session).unwrap());
             if original.session_info(session).is_ok() {
                 for tree in [&mut original, &mut copy] {
                     tree.import_message(session, &ImportItem { message: message("next", "on"), parent_id: None, created_at: 1 }).unwrap();
@@ -190,8 +252,12 @@ proptest! {
     #[test]
     fn a_session_goes_into_another_one(changes in prop::collection::vec(change(), 1..30)) {
         let (_directory, mut original) = store();
-        for (number, change) in changes.iter().enumerate() {
-            apply(&mut original, change, number);
+        for (number, mut change) in changes.into_iter().enumerate() {
+            if let Change::Block { shared, .. } = &mut change {
+                // What belongs to the store does not come along.
+                *shared = false;
+            }
+            apply(&mut original, &change, number);
         }
         if original.session_info("").is_err() {
             return Ok(());
