@@ -14,6 +14,7 @@ impl<P: Place> Store<P> {
     /// Rewrites the file without free pages. It needs up to twice the file's size in free room: once for a temporary
     /// copy, once for the log. Without it the call fails and nothing has changed.
     pub fn vacuum(&mut self) -> Result<VacuumReport> {
+        self.drop_worn_index()?;
         let report = self.alone(|connection, place| {
             // What the log holds belongs to the file.
             empty_log(connection)?;

@@ -45,6 +45,14 @@ impl<P: Place> Store<P> {
 }
 
 impl<P: Place> Store<P> {
+    /// Removes an index that may still name words of what was deleted, before the file is written anew.
+    pub(crate) fn drop_worn_index(&mut self) -> Result<()> {
+        if self.is_written()? && !self.place().read_only() && self.read(|tx| tx.index_is_worn())? {
+            self.write(|tx| tx.drop_index())?;
+        }
+        Ok(())
+    }
+
     /// Takes one step of what was written since the last search into the index, which the first step makes. Answers whether
     /// more is left to do.
     ///

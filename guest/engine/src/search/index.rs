@@ -6,7 +6,8 @@
 //!
 //! Writing never feeds it: the numbers of events say which messages it does not have yet, and a search takes them in
 //! first, in steps of bounded memory, each committed. What is in it and is changed or deleted leaves it at once, by the
-//! words of its old text, without a trace (`secure-delete`).
+//! words of its old text (`secure-delete`). Only inner nodes of the index may still name words that stood at the beginning of a
+//! page: to leave no trace, a vacuum drops an index that something was taken out of.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -48,6 +49,8 @@ pub(crate) struct State {
     pub(crate) event: i64,
     /// It has every summary up to and with this key.
     overlay: i64,
+    /// Words have been taken out of it: its inner nodes may still name some, until it is built anew.
+    worn: bool,
 }
 
 /// What a row of the index belongs to.
@@ -83,6 +86,7 @@ impl Tx<'_> {
                 "search-version" => state.version = value,
                 "search-event" => state.event = value,
                 "search-overlay" => state.overlay = value,
+                "search-worn" => state.worn = value != 0,
                 _ => {}
             }
         }
@@ -258,7 +262,21 @@ impl Tx<'_> {
         Ok(())
     }
 
-    fn drop_index(&self) -> Result<()> {
+    /// Notes that words were taken out.
+    fn wear_index(&self, state: State) -> Result<()> {
+        if !state.worn {
+            self.statement("INSERT OR REPLACE INTO meta(name, value) VALUES ('search-worn', 1)")?.execute([])?;
+        }
+        Ok(())
+    }
+
+    /// Whether words have been taken out of the index.
+    pub(crate) fn index_is_worn(&self) -> Result<bool> {
+        Ok(self.any_index_state()?.is_some_and(|state| state.worn))
+    }
+
+    /// Removes the index; the next search makes it again.
+    pub(crate) fn drop_index(&self) -> Result<()> {
         self.connection.execute_batch(
             "DROP TABLE IF EXISTS search_words; DROP TABLE IF EXISTS search_part;
              DELETE FROM meta WHERE name >= 'search-' AND name < 'search.'",
@@ -282,7 +300,11 @@ impl Tx<'_> {
         let count = self
             .statement("SELECT count(*) FROM message WHERE key >= ?1 AND key <= ?2")?
             .query_row(params![first, last], |row| row.get(0))?;
-        if self.is_most(count)? { self.drop_index() } else { self.forget_range(state, first, last) }
+        if self.is_most(count)? {
+            return self.drop_index();
+        }
+        self.wear_index(state)?;
+        self.forget_range(state, first, last)
     }
 
     /// To be called before a session is cleared: takes its words out of the index, summaries included.
@@ -291,6 +313,7 @@ impl Tx<'_> {
         if self.is_most(session.messages)? {
             return self.drop_index();
         }
+        self.wear_index(state)?;
         let chains = self
             .statement("SELECT key FROM chain WHERE session = ?1")?
             .query_map([session.key], |row| row.get(0))?
@@ -315,6 +338,7 @@ impl Tx<'_> {
             .query_row([overlay], |row| row.get(0))
             .optional()?;
         let Some(summary) = summary else { return Ok(()) };
+        self.wear_index(state)?;
         let rows = self.rows_of(Owner::Summary(overlay))?;
         let mut next = rows.iter();
         parts::of_summary(&summary, |part| match next.next() {
@@ -336,6 +360,7 @@ impl Tx<'_> {
         if parts::fingerprint(&stored) == parts::fingerprint(json) {
             return Ok(());
         }
+        self.wear_index(state)?;
         self.forget_message(key, &stored)?;
         drop(stored);
         parts::of_message(json, |part| self.insert_part(Owner::Message(key), &part))

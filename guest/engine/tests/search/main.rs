@@ -3,3 +3,7 @@
 
 mod common;
 mod contract;
+mod cost;
+mod oracle;
+mod read_only;
+mod writes;
