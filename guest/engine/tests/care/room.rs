@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use talktree_engine::{DeleteMode, FILE_NAME, HistoryView, Kind};
+use talktree_engine::{DeleteMode, Directory, FILE_NAME, HistoryView, Kind, SearchOptions, Store};
 
 use super::common::{append, names, open};
 use super::fixture::{SESSIONS, fill};
@@ -68,6 +68,25 @@ fn no_byte_of_a_deleted_message_is_left_after_a_vacuum() {
     assert!(!holds(directory.path(), "anzibarquinc"));
     store.close().unwrap();
     assert!(!holds(directory.path(), "Zanzibarquince"), "when it is closed");
+}
+
+#[test]
+fn no_word_of_a_deleted_message_is_left_in_the_index_after_a_vacuum() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = open(directory.path());
+    append(&mut store, 0..100, "kept");
+    append(&mut store, 100..110, "zanzibarquince");
+    let found = |store: &mut Store<Directory>, query| {
+        store.search(query, &SearchOptions { limit: Some(1000), ..SearchOptions::default() }).unwrap().items.len()
+    };
+    assert_eq!((found(&mut store, "zanzibarquince"), found(&mut store, "kept")), (10, 100));
+    let ids: Vec<String> = (100..110).map(|number| format!("m{number}")).collect();
+    store.delete_messages("", &ids, DeleteMode::Splice, false).unwrap();
+    store.vacuum().unwrap();
+    // The index keeps the stems of words.
+    assert!(!holds(directory.path(), "zanzibar"));
+    assert_eq!((found(&mut store, "zanzibarquince"), found(&mut store, "kept")), (0, 100));
+    assert!(store.check().unwrap().sound);
 }
 
 #[test]
