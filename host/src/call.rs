@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use tokio::sync::oneshot;
 use wasmtime::Store;
 
-use crate::bindings::exports::talktree::sessions::store::Guest as StoreInterface;
+use crate::bindings::Sessions;
 use crate::bindings::talktree::sessions::types as wit;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sandbox::{Guest, Sandbox};
@@ -92,14 +92,26 @@ pub(crate) enum Access<T> {
     Read,
     /// It may write, and from its answer one can tell whether it did.
     Write(fn(&T) -> bool),
+    /// It is about a tenant as a whole: one that was never written is unknown.
+    Existing,
+}
+
+/// What a call needs of a tenant that was never written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// Nothing: it reads something empty.
+    Nothing,
+    /// That it comes into being.
+    Birth,
+    /// That it had been there.
+    Tenant,
 }
 
 /// A call in the queue of a tenant.
 pub(crate) struct Job {
     /// What the log says while it runs.
     pub(crate) span: tracing::Span,
-    /// It can bring a tenant into being.
-    pub(crate) writes: bool,
+    pub(crate) need: Need,
     pub(crate) work: Box<dyn Work>,
 }
 
@@ -124,7 +136,7 @@ struct GuestCall<T, F> {
 impl<T, F> Work for GuestCall<T, F>
 where
     T: Send,
-    F: FnOnce(&StoreInterface, &mut Store<Guest>) -> wasmtime::Result<Result<T, wit::Error>> + Send,
+    F: FnOnce(&Sessions, &mut Store<Guest>) -> wasmtime::Result<Result<T, wit::Error>> + Send,
 {
     fn run(&mut self, sandbox: &mut Sandbox) -> bool {
         let Some(function) = self.function.take() else { return false };
@@ -152,11 +164,15 @@ impl Job {
     pub(crate) fn new<T, F>(span: tracing::Span, access: Access<T>, function: F) -> (Self, Call<T>)
     where
         T: Send + 'static,
-        F: FnOnce(&StoreInterface, &mut Store<Guest>) -> wasmtime::Result<Result<T, wit::Error>> + Send + 'static,
+        F: FnOnce(&Sessions, &mut Store<Guest>) -> wasmtime::Result<Result<T, wit::Error>> + Send + 'static,
     {
         let (answer, call) = Call::pair();
-        let writes = matches!(access, Access::Write(_));
+        let need = match access {
+            Access::Read => Need::Nothing,
+            Access::Write(_) => Need::Birth,
+            Access::Existing => Need::Tenant,
+        };
         let work = Box::new(GuestCall { function: Some(function), access, result: None, answer });
-        (Self { span, writes, work }, call)
+        (Self { span, need, work }, call)
     }
 }

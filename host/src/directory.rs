@@ -8,12 +8,19 @@ use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use crate::access::Tenants;
 use crate::error::{Error, ErrorKind, Result};
 use crate::lock::{LOCK_FILE, TenantLock};
 use crate::tenant_name::{MAX_NAME_BYTES, Owner, TenantName, owner};
 
 /// The store of a tenant, as the component names it.
 const STORE_FILE: &str = "talktree.db";
+
+/// A store that is being deleted.
+const DOOMED_FILE: &str = "talktree.db.deleted";
+
+/// A store that is being restored.
+const NEW_FILE: &str = "talktree.db.restored";
 
 /// The name of the tenant, where the directory's does not say it.
 const NAME_FILE: &str = "name";
@@ -63,7 +70,8 @@ impl TenantDirectory {
             return Err(Error::new(ErrorKind::ReadOnly, format!("{} cannot be written", path.display())));
         };
         let directory = Self { path, lock: Some(lock), is_new };
-        if let Err(error) = directory.write_name(name).and_then(|()| sync_parent(&directory.path)) {
+        let ready = directory.clear_away().and_then(|()| directory.write_name(name));
+        if let Err(error) = ready.and_then(|()| sync_parent(&directory.path)) {
             directory.discard();
             return Err(error);
         }
@@ -78,19 +86,64 @@ impl TenantDirectory {
         self.lock.is_none()
     }
 
+    /// Deletes the tenant. From its first step on there is no store here, even if this process is killed then.
+    pub(crate) fn delete(self) -> Result<()> {
+        if self.is_read_only() {
+            return Err(Error::new(ErrorKind::ReadOnly, format!("{} cannot be written", self.path.display())));
+        }
+        let (store, doomed) = (self.path.join(STORE_FILE), self.path.join(DOOMED_FILE));
+        fs::rename(&store, &doomed).map_err(|error| Error::from_io(&error, &store))?;
+        sync(&self.path)?;
+        self.remove().map_err(|error| Error::from_io(&error, &self.path))?;
+        sync_parent(&self.path)
+    }
+
+    /// Writes a whole store into a directory that has none.
+    pub(crate) fn fill(&self, store: &mut dyn Read) -> Result<()> {
+        let (path, new) = (self.path.join(STORE_FILE), self.path.join(NEW_FILE));
+        let written = File::create(&new).and_then(|mut file| {
+            io::copy(store, &mut file)?;
+            file.sync_all()?;
+            fs::rename(&new, &path)
+        });
+        written.map_err(|error| Error::from_io(&error, &path))?;
+        sync(&self.path)
+    }
+
+    /// Undoes [`create`](Self::create) and [`fill`](Self::fill).
+    pub(crate) fn empty(self) {
+        if let Err(error) = self.remove() {
+            tracing::warn!(path = %self.path.display(), %error, "what was begun here stays");
+        }
+    }
+
     /// Undoes [`create`](Self::create) after a first write that failed. What was there before stays.
     pub(crate) fn discard(self) {
         if !self.is_new {
             return;
         }
-        // Still locked: nobody else is in it. The lock goes last.
-        let removed = remove_contents(&self.path).and_then(|()| {
-            fs::remove_file(self.path.join(LOCK_FILE))?;
-            fs::remove_dir(&self.path)
-        });
-        if let Err(error) = removed {
+        if let Err(error) = self.remove() {
             tracing::warn!(path = %self.path.display(), %error, "the directory of a failed first write stays");
         }
+    }
+
+    /// Still locked: nobody else is in it. The lock goes last.
+    fn remove(&self) -> io::Result<()> {
+        remove_contents(&self.path)?;
+        fs::remove_file(self.path.join(LOCK_FILE))?;
+        fs::remove_dir(&self.path)
+    }
+
+    /// A log that a deleted store has left behind must not be taken for that of the next one.
+    fn clear_away(&self) -> Result<()> {
+        for name in [DOOMED_FILE, NEW_FILE, "talktree.db-wal", "talktree.db-journal"] {
+            let path = self.path.join(name);
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Error::from_io(&error, &path)),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     fn write_name(&self, name: &TenantName) -> Result<()> {
@@ -118,9 +171,14 @@ impl TenantDirectory {
     }
 }
 
-/// The tenants below the root whose names come after this one, in byte order, at most so many; and whether there are
-/// more.
-pub(crate) fn list(root: &Path, after: Option<&str>, limit: usize) -> Result<(Vec<String>, bool)> {
+/// The tenants below the root (those among some, or all) whose names come after this one, in byte order, at most so
+/// many; and whether there are more.
+pub(crate) fn list(
+    root: &Path,
+    among: Option<&Tenants>,
+    after: Option<&str>,
+    limit: usize,
+) -> Result<(Vec<String>, bool)> {
     let entries = match fs::read_dir(root) {
         Ok(entries) => entries,
         // It comes into being with the first tenant.
@@ -139,7 +197,8 @@ pub(crate) fn list(root: &Path, after: Option<&str>, limit: usize) -> Result<(Ve
             },
             Owner::Nobody => continue,
         };
-        if after.is_none_or(|after| name.as_str() > after) {
+        let wanted = among.is_none_or(|among| among.covers(name.as_str()));
+        if wanted && after.is_none_or(|after| name.as_str() > after) {
             names.push(name);
         }
     }

@@ -44,6 +44,14 @@
 //! the middle of it is replaced, on reading, by a summary that a [`summarizer`] writes. That happens beside the calls;
 //! none of them waits for a model. Nothing is deleted, and what fails changes nothing.
 //!
+//! # Search, memory, feed
+//!
+//! [`Session::search`] and [`Tenant::search`] find messages by their words, in every script; the first search makes the
+//! index. An agent's memory are blocks ([`Session::define_block`]) that its model edits with [`Session::tools`] and
+//! [`Session::call_tool`], and that [`Session::system_prompt`] shows; a [`ContextProvider`] gives them content from
+//! elsewhere. [`Tenant::changes`] is what happened, in order and without gaps, as pages, by waiting or as a stream;
+//! [`Tenant::subscribe`] tells a listener, and a [`Mirror`] is a list of messages that stays in step with a session.
+//!
 //! # Errors
 //!
 //! Every call answers [`Result`]. [`Error::kind`] tells the cases apart; but for [`ErrorKind::TimedOut`] and
@@ -56,40 +64,57 @@
 //! Calls run in a [`tracing`] span with the tenant, the session and the operation. Content of messages is never logged.
 #![deny(missing_docs)]
 
+pub mod access;
 mod bindings;
 mod cache_dir;
 mod call;
 mod compactor;
+mod context;
+mod copies;
 mod directory;
 mod error;
+mod feed;
 mod history;
 pub mod import;
 mod lock;
 mod message;
+mod mirror;
 mod operations;
 pub mod rpc;
 mod runtime;
 mod sandbox;
 mod scheduler;
+mod search;
 mod session;
+mod sessions;
 mod settings;
 pub mod summarizer;
 mod talktree;
 mod tenant;
 mod tenant_name;
 mod types;
+mod watchers;
 mod worker;
 
 pub use call::Call;
+pub use context::{
+    Block, BlockDefinition, BlockEntry, BlockKind, BlockScope, BlockVersion, ContextProvider, Providing, Tool,
+    ToolAnswer, WhenChanged, WriteAction, WriteBlock,
+};
+pub use copies::{ExportLines, Snapshot};
 pub use error::{Error, ErrorKind, Result};
+pub use feed::{Changes, Feed, FeedItem};
 pub use history::History;
 pub use message::{IntoMessage, Json};
+pub use mirror::{Mirror, MirrorBuilder, Subscription};
 pub use operations::{
     AppendMessage, AppendMessages, CommitCompaction, Compact, DeleteMessages, GetBranches, GetHistory,
     GetHistoryRowStats, GetLatestLeaf, GetMedia, GetMessage, GetRecentHistory, ListMessages, PrepareCompaction,
     ReadHistory, UpdateMessage, UpsertMessage,
 };
+pub use search::Search;
 pub use session::Session;
+pub use sessions::{Fork, ListSessions};
 pub use settings::Durability;
 pub use talktree::{Builder, ListTenants, Talktree, TenantPage};
 pub use tenant::Tenant;

@@ -8,7 +8,6 @@ use wasmtime::{ResourceLimiter, Store, Trap};
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxView, WasiView};
 
 use crate::bindings::Sessions;
-use crate::bindings::exports::talktree::sessions::store::Guest as StoreInterface;
 use crate::bindings::talktree::sessions::summarizer::{self, SummarizeError, Summary, SummaryRequest};
 use crate::bindings::talktree::sessions::types as wit;
 use crate::error::{Error, ErrorKind, Result};
@@ -115,13 +114,13 @@ impl Sandbox {
     /// Calls a function of the guest, within the time limit.
     pub(crate) fn call<T>(
         &mut self,
-        function: impl FnOnce(&StoreInterface, &mut Store<Guest>) -> wasmtime::Result<Result<T, wit::Error>>,
+        function: impl FnOnce(&Sessions, &mut Store<Guest>) -> wasmtime::Result<Result<T, wit::Error>>,
     ) -> Result<T> {
         // Broken until it returns: a panic on the way leaves it so.
         self.broken = true;
         self.store.set_epoch_deadline(self.ticks);
         let ticking = self.runtime.ticking();
-        let answer = function(self.instance.talktree_sessions_store(), &mut self.store);
+        let answer = function(&self.instance, &mut self.store);
         drop(ticking);
         match answer {
             Ok(answer) => {
@@ -144,7 +143,7 @@ impl Sandbox {
 
     /// Lets the guest write its log back and let go of its files.
     pub(crate) fn close(mut self) -> Result<()> {
-        self.call(|guest, store| guest.call_close(store))
+        self.call(|sessions, store| sessions.talktree_sessions_store().call_close(store))
     }
 }
 

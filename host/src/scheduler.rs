@@ -6,6 +6,7 @@
 //! that is held for moments only: never while a call runs, a file is touched or a future is woken.
 
 use std::collections::{HashMap, VecDeque};
+use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,11 +14,16 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::call::{Answer, Call, Job};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
 use crate::compactor::{Compactor, LAST_CALLS};
+use crate::context::Providers;
 use crate::error::{Error, ErrorKind};
 use crate::runtime::{GUEST_STACK_BYTES, Runtime};
 use crate::settings::Settings;
 use crate::tenant_name::TenantName;
+use crate::watchers::Watchers;
 use crate::worker::{EmptySandbox, Worker};
 
 /// Tenants that may wait for a thread. Beyond that, calls are refused.
@@ -45,6 +51,8 @@ pub(crate) struct Shared {
     pub(crate) root: PathBuf,
     /// Answers the reads of tenants that were never written.
     pub(crate) empty: Mutex<Option<EmptySandbox>>,
+    /// Who wants to know when a tenant is written.
+    pub(crate) watchers: Watchers,
     state: Mutex<State>,
     /// A thread has ended.
     ended: Condvar,
@@ -87,13 +95,17 @@ enum Stage {
 pub(crate) enum Entry {
     Call(Job),
     Close(tracing::Span, Answer<()>),
+    Delete(tracing::Span, Answer<()>),
+    Restore(tracing::Span, Box<dyn Read + Send>, Answer<()>),
 }
 
 impl Entry {
     fn refuse(self, error: Error) {
         match self {
             Entry::Call(job) => job.work.refuse(error),
-            Entry::Close(_, answer) => answer.send(Err(error)),
+            Entry::Close(_, answer) | Entry::Delete(_, answer) | Entry::Restore(_, _, answer) => {
+                answer.send(Err(error));
+            }
         }
     }
 }
@@ -113,6 +125,7 @@ impl Scheduler {
             settings,
             root,
             empty: Mutex::new(None),
+            watchers: Watchers::default(),
             state: Mutex::new(State::default()),
             ended: Condvar::new(),
         };
@@ -121,6 +134,21 @@ impl Scheduler {
 
     pub(crate) fn root(&self) -> &PathBuf {
         &self.shared.root
+    }
+
+    /// Runs what follows up on calls.
+    pub(crate) fn tokio(&self) -> &Handle {
+        self.shared.runtime.tokio()
+    }
+
+    /// Tells when a tenant may have been written.
+    pub(crate) fn watch(&self, name: &TenantName) -> watch::Receiver<()> {
+        self.shared.watchers.watch(name)
+    }
+
+    /// Content for blocks, by label.
+    pub(crate) fn providers(&self) -> &Providers {
+        &self.shared.settings.providers
     }
 
     /// Compacts beside the calls.
@@ -141,6 +169,25 @@ impl Scheduler {
         } else {
             answer.send(Ok(()));
         }
+        call
+    }
+
+    /// Deletes the tenant after what is in its queue.
+    pub(crate) fn delete_tenant(&self, name: &TenantName, span: tracing::Span) -> Call<()> {
+        let (answer, call) = Call::pair();
+        Shared::enqueue(&self.shared, name, Entry::Delete(span, answer));
+        call
+    }
+
+    /// Makes a tenant of a snapshot.
+    pub(crate) fn restore_tenant(
+        &self,
+        name: &TenantName,
+        span: tracing::Span,
+        snapshot: Box<dyn Read + Send>,
+    ) -> Call<()> {
+        let (answer, call) = Call::pair();
+        Shared::enqueue(&self.shared, name, Entry::Restore(span, snapshot, answer));
         call
     }
 
@@ -263,6 +310,14 @@ impl Shared {
                 Next::Serve(Entry::Close(span, answer)) => {
                     let closed = span.in_scope(|| worker.close());
                     answer.send(closed);
+                }
+                Next::Serve(Entry::Delete(span, answer)) => {
+                    let deleted = span.in_scope(|| worker.delete());
+                    answer.send(deleted);
+                }
+                Next::Serve(Entry::Restore(span, mut snapshot, answer)) => {
+                    let restored = span.in_scope(|| worker.restore(&mut *snapshot));
+                    answer.send(restored);
                 }
                 Next::Rest => {
                     if let Err(error) = worker.close() {

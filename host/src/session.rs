@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use wasmtime::Store;
 
+use crate::bindings::exports::talktree::sessions::context::Guest as ContextInterface;
 use crate::bindings::exports::talktree::sessions::store::Guest as StoreInterface;
 use crate::bindings::talktree::sessions::types as wit;
 use crate::call::{Access, Call};
@@ -251,6 +252,25 @@ impl Session {
         WeakSession { tenant: self.tenant.downgrade(), id: Arc::clone(&self.id) }
     }
 
+    /// Puts a call of the guest's interface for blocks into the tenant's queue.
+    pub(crate) fn call_context<T, F>(&self, operation: &'static str, access: Access<T>, function: F) -> Call<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&ContextInterface, &mut Store<Guest>, &str) -> wasmtime::Result<Result<T, wit::Error>>
+            + Send
+            + 'static,
+    {
+        let session = Arc::clone(&self.id);
+        let span = self.span(operation);
+        self.tenant.enqueue_any(span, access, move |sessions, store| {
+            function(sessions.talktree_sessions_context(), store, &session)
+        })
+    }
+
+    pub(crate) fn span(&self, operation: &'static str) -> tracing::Span {
+        tracing::debug_span!("call", tenant = self.tenant.name(), session = &*self.id, operation)
+    }
+
     /// Puts a call of the guest into the tenant's queue.
     pub(crate) fn call<T, F>(&self, operation: &'static str, access: Access<T>, function: F) -> Call<T>
     where
@@ -258,8 +278,7 @@ impl Session {
         F: FnOnce(&StoreInterface, &mut Store<Guest>, &str) -> wasmtime::Result<Result<T, wit::Error>> + Send + 'static,
     {
         let session = Arc::clone(&self.id);
-        let span = tracing::debug_span!("call", tenant = self.tenant.name(), session = &*session, operation);
-        self.tenant.enqueue(span, access, move |guest, store| function(guest, store, &session))
+        self.tenant.enqueue(self.span(operation), access, move |guest, store| function(guest, store, &session))
     }
 }
 

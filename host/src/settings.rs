@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::context::Providers;
 use crate::summarizer::{Extractive, Summarizer};
 
 /// What an acknowledged write survives.
@@ -41,6 +42,8 @@ pub(crate) struct Settings {
     pub(crate) cache: CacheChoice,
     /// Without commas: they go to the sandboxes in one text.
     pub(crate) reserved_metadata_keys: Vec<String>,
+    /// Content for blocks, by label.
+    pub(crate) providers: Providers,
     /// None: nobody writes summaries.
     pub(crate) summarizer: Option<ChosenSummarizer>,
     /// How long one summary may take.
@@ -81,6 +84,7 @@ impl Default for Settings {
             max_waiting_calls: 1_024,
             cache: CacheChoice::User,
             reserved_metadata_keys: Vec::new(),
+            providers: Providers::default(),
             summarizer: Some(ChosenSummarizer(Arc::new(Extractive))),
             summarizer_timeout: Duration::from_secs(120),
             max_compactions: 4,

@@ -9,9 +9,11 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
+use crate::access::Tenants;
 use crate::cache_dir;
 use crate::call::{Call, blocking};
 use crate::compactor::LAST_CALLS;
+use crate::context::ContextProvider;
 use crate::directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::Runtime;
@@ -71,7 +73,7 @@ impl Talktree {
     /// The names of the tenants that were ever written, in byte order, in pages. Errors: `stale-cursor` for a cursor
     /// that is not one of this call's, `invalid-argument` for a limit out of range.
     pub fn list_tenants(&self) -> ListTenants {
-        ListTenants { root: self.scheduler.root().clone(), cursor: None, limit: None }
+        ListTenants { root: self.scheduler.root().clone(), among: None, cursor: None, limit: None }
     }
 
     /// Accepts no more calls, carries out those that were accepted, closes all stores and ends all threads. Compactions
@@ -165,6 +167,30 @@ impl Builder {
         self
     }
 
+    /// Gives the block of this label its content, in every session that declares it: see [`ContextProvider`].
+    ///
+    /// ```no_run
+    /// # async fn example() -> talktree::Result<()> {
+    /// use talktree::{Block, BlockDefinition, BlockKind, Session, Talktree};
+    ///
+    /// let talktree = Talktree::builder("data")
+    ///     .context_provider("soul", |session: Session, _block: Block| async move {
+    ///         Ok(Some(format!("You work for {}.", session.tenant().name())))
+    ///     })
+    ///     .open()
+    ///     .await?;
+    /// let session = talktree.tenant("easy")?.session("");
+    /// let soul = BlockDefinition { kind: BlockKind::ReadOnly, ..BlockDefinition::default() };
+    /// session.define_block("soul", soul).await?;
+    /// assert!(session.system_prompt().await?.contains("You work for easy."));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn context_provider(mut self, label: impl Into<String>, provider: impl ContextProvider) -> Self {
+        self.settings.providers.insert(label.into(), provider);
+        self
+    }
+
     /// Who writes summaries; [`Extractive`](crate::summarizer::Extractive) by default, which needs no model.
     pub fn summarizer(mut self, summarizer: impl Summarizer) -> Self {
         self.settings.summarizer = Some(ChosenSummarizer(Arc::new(summarizer)));
@@ -242,6 +268,7 @@ fn find_root(root: &Path) -> Result<PathBuf> {
 #[must_use = "nothing is called before `.await`"]
 pub struct ListTenants {
     root: PathBuf,
+    among: Option<Arc<Tenants>>,
     cursor: Option<String>,
     limit: Option<u32>,
 }
@@ -256,6 +283,12 @@ pub struct TenantPage {
 }
 
 impl ListTenants {
+    /// Only those among these tenants.
+    pub fn among(mut self, tenants: &Arc<Tenants>) -> Self {
+        self.among = Some(Arc::clone(tenants)).filter(|tenants| !tenants.is_all());
+        self
+    }
+
     /// Goes on where the page with this cursor ended; none: from the beginning.
     pub fn cursor(mut self, cursor: impl Into<Option<String>>) -> Self {
         self.cursor = cursor.into();
@@ -282,7 +315,7 @@ impl ListTenants {
                     .with_subject("cursor")
             })?),
         };
-        let (tenants, more) = directory::list(&self.root, after, limit as usize)?;
+        let (tenants, more) = directory::list(&self.root, self.among.as_deref(), after, limit as usize)?;
         let cursor = tenants.last().filter(|_| more).map(|last| format!("{CURSOR_MARK}{last}"));
         Ok(TenantPage { tenants, cursor })
     }

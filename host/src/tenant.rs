@@ -1,14 +1,20 @@
 //! One tenant: a handle to its queue.
 
 use std::fmt;
+use std::future::Future;
+use std::io::Read;
 use std::sync::{Arc, Weak};
 
+use tokio::runtime::Handle;
+use tokio::sync::watch;
 use wasmtime::Store;
 
+use crate::bindings::Sessions;
 use crate::bindings::exports::talktree::sessions::store::Guest as StoreInterface;
 use crate::bindings::talktree::sessions::types as wit;
 use crate::call::{Access, Call, Job};
 use crate::compactor::Compactor;
+use crate::context::Providers;
 use crate::error::Result;
 use crate::sandbox::Guest;
 use crate::scheduler::Scheduler;
@@ -66,6 +72,19 @@ impl Tenant {
         self.scheduler.close_tenant(&self.name, self.span("close"))
     }
 
+    /// Deletes the tenant, with all its sessions and every file of its directory, after the calls that were made before.
+    /// Errors: `unknown-tenant`, `busy` where another process has it open.
+    pub fn delete(&self) -> Call<()> {
+        self.scheduler.delete_tenant(&self.name, self.span("delete-tenant"))
+    }
+
+    /// Makes the tenant of a snapshot, the bytes of [`snapshot`](Self::snapshot) in order. Errors: `invalid-argument`
+    /// where the tenant has a store already, `not-a-store` and `corrupt` for bytes that are no sound store: then nothing
+    /// stays.
+    pub fn restore(&self, snapshot: impl Read + Send + 'static) -> Call<()> {
+        self.scheduler.restore_tenant(&self.name, self.span("restore"), Box::new(snapshot))
+    }
+
     /// Compacts beside the calls.
     pub(crate) fn compactor(&self) -> &Arc<Compactor> {
         self.scheduler.compactor()
@@ -90,12 +109,43 @@ impl Tenant {
         T: Send + 'static,
         F: FnOnce(&StoreInterface, &mut Store<Guest>) -> wasmtime::Result<Result<T, wit::Error>> + Send + 'static,
     {
+        self.enqueue_any(span, access, move |sessions, store| function(sessions.talktree_sessions_store(), store))
+    }
+
+    /// Puts a call of any of the component's interfaces into the queue.
+    pub(crate) fn enqueue_any<T, F>(&self, span: tracing::Span, access: Access<T>, function: F) -> Call<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Sessions, &mut Store<Guest>) -> wasmtime::Result<Result<T, wit::Error>> + Send + 'static,
+    {
         let (job, call) = Job::new(span, access, function);
         self.scheduler.enqueue(&self.name, job);
         call
     }
 
-    fn span(&self, operation: &'static str) -> tracing::Span {
+    /// Follows up on calls with other calls, on the host's own threads; its calls begin in the order of these.
+    pub(crate) fn follow<T: Send + 'static>(&self, work: impl Future<Output = Result<T>> + Send + 'static) -> Call<T> {
+        let (answer, call) = Call::pair();
+        self.tokio().spawn(async move { answer.send(work.await) });
+        call
+    }
+
+    /// The host's own threads.
+    pub(crate) fn tokio(&self) -> &Handle {
+        self.scheduler.tokio()
+    }
+
+    /// Tells when the tenant may have been written.
+    pub(crate) fn watch(&self) -> watch::Receiver<()> {
+        self.scheduler.watch(&self.name)
+    }
+
+    /// Content for blocks, by label.
+    pub(crate) fn providers(&self) -> &Providers {
+        self.scheduler.providers()
+    }
+
+    pub(crate) fn span(&self, operation: &'static str) -> tracing::Span {
         tracing::debug_span!("call", tenant = self.name(), operation)
     }
 }

@@ -3,11 +3,13 @@
 //! They are generated from `wit/`, so that their fields and the words on them are those of the contract.
 
 pub use crate::bindings::talktree::sessions::types::{
-    AppendOptions, AppendResult, AutoCompact, AutoCompactSetting, BranchPoint, ChainItem, ChainResult, CheckReport,
-    Compaction, CompactionPlan, ConfigScope, Configuration, ConfigurationChange, DeleteMode, DeleteResult,
-    ExpectedLeaf, FactorSetting, HistoryView, ImportItem, KeysSetting, LargeMessage, MediaMode, MediaRange,
-    MediaReference, Message, MessagePage, Node, NodePage, NumberSetting, Parent, ReadOptions, RecentHistory,
-    RecentOptions, RowStats, RowStatsPage, Source, StoreBytes, StoreStats, SummaryDetails, UpsertResult,
+    AppendOptions, AppendResult, AutoCompact, AutoCompactSetting, BranchPoint, ChainItem, ChainResult, Change,
+    ChangeOptions, ChangePage, CheckReport, Compaction, CompactionPlan, ConfigScope, Configuration,
+    ConfigurationChange, DeleteMode, DeleteResult, EventKind, ExpectedLeaf, FactorSetting, HistoryView, ImportItem,
+    KeysSetting, LargeMessage, LineFailure, LinePage, LinesReport, MediaMode, MediaRange, MediaReference, Message,
+    MessagePage, Node, NodePage, NumberSetting, Parent, ReadOptions, RecentHistory, RecentOptions, RowStats,
+    RowStatsPage, SearchFields, SearchOptions, SearchPage, SearchResult, SessionEntry, SessionPage, SnapshotPiece,
+    Source, StoreBytes, StoreStats, SummaryDetails, UpsertResult, VacuumReport,
 };
 
 /// Under the present leaf, on the server's word, whatever the leaf is.

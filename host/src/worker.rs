@@ -1,12 +1,13 @@
 //! What a tenant's thread does: it keeps the tenant's sandbox and carries out one call after the other.
 
+use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
 
 use tempfile::TempDir;
 use wasmtime_wasi::FsPerms;
 
-use crate::call::{Job, Work};
+use crate::call::{Job, Need, Work};
 use crate::directory::TenantDirectory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sandbox::Sandbox;
@@ -47,12 +48,16 @@ impl<'a> Worker<'a> {
 
     /// Carries out one call and answers it. A sandbox that breaks down in it is thrown away.
     pub(crate) fn carry_out(&mut self, job: Job) {
-        let Job { span, writes, mut work } = job;
+        let Job { span, need, mut work } = job;
         let _span = span.entered();
-        let served = catch_unwind(AssertUnwindSafe(|| self.serve(writes, &mut *work)));
+        let served = catch_unwind(AssertUnwindSafe(|| self.serve(need, &mut *work)));
         if self.open.as_ref().is_some_and(|open| open.sandbox.is_broken()) {
             tracing::warn!("the sandbox broke down and was thrown away");
             self.open = None;
+        }
+        if need == Need::Birth {
+            // Whatever came of it: a call that broke down may have written too.
+            self.shared.watchers.written(&self.name);
         }
         match served {
             Ok(Ok(())) => work.answer(),
@@ -88,7 +93,48 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn serve(&mut self, writes: bool, work: &mut dyn Work) -> Result<()> {
+    /// Deletes the tenant with all that is in its directory.
+    pub(crate) fn delete(&mut self) -> Result<()> {
+        if let Err(error) = self.close() {
+            tracing::warn!(%error, "a store that is deleted was not closed cleanly");
+        }
+        if !TenantDirectory::is_written(&self.shared.root, &self.name)? {
+            return Err(self.unknown());
+        }
+        let deleted = TenantDirectory::open(&self.shared.root, &self.name)?.delete();
+        self.shared.watchers.written(&self.name);
+        deleted
+    }
+
+    /// Makes a tenant of a snapshot. One that is there already is left alone.
+    pub(crate) fn restore(&mut self, snapshot: &mut dyn Read) -> Result<()> {
+        if TenantDirectory::is_written(&self.shared.root, &self.name)? {
+            let sentence = "this tenant has a store already: delete it first, or restore under another name";
+            return Err(Error::new(ErrorKind::InvalidArgument, sentence).with_subject(self.name.as_str()));
+        }
+        let directory = TenantDirectory::create(&self.shared.root, &self.name)?;
+        let restored = directory.fill(snapshot).and_then(|()| {
+            let mut sandbox = self.sandbox(&directory)?;
+            let report = sandbox.call(|sessions, store| sessions.talktree_sessions_store().call_check(store))?;
+            if !report.sound {
+                let found = report.problems.join("; ");
+                return Err(Error::new(ErrorKind::Corrupt, format!("the snapshot is damaged: {found}")));
+            }
+            sandbox.close()
+        });
+        match restored {
+            Ok(()) => self.shared.watchers.written(&self.name),
+            Err(_) => directory.empty(),
+        }
+        restored
+    }
+
+    fn unknown(&self) -> Error {
+        Error::new(ErrorKind::UnknownTenant, "there is no tenant of this name: it was never written, or deleted")
+            .with_subject(self.name.as_str())
+    }
+
+    fn serve(&mut self, need: Need, work: &mut dyn Work) -> Result<()> {
         if self.open.is_none() && TenantDirectory::is_written(&self.shared.root, &self.name)? {
             let directory = TenantDirectory::open(&self.shared.root, &self.name)?;
             let sandbox = self.sandbox(&directory)?;
@@ -99,8 +145,11 @@ impl<'a> Worker<'a> {
                 work.run(&mut open.sandbox);
                 Ok(())
             }
-            None if writes => self.serve_first_write(work),
-            None => self.serve_from_nothing(work),
+            None => match need {
+                Need::Birth => self.serve_first_write(work),
+                Need::Nothing => self.serve_from_nothing(work),
+                Need::Tenant => Err(self.unknown()),
+            },
         }
     }
 

@@ -5,7 +5,7 @@ use talktree_engine as engine;
 use super::wit;
 
 /// Converts all of a list.
-fn each<A: Into<B>, B>(items: Vec<A>) -> Vec<B> {
+pub(super) fn each<A: Into<B>, B>(items: Vec<A>) -> Vec<B> {
     items.into_iter().map(Into::into).collect()
 }
 

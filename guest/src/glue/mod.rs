@@ -2,9 +2,12 @@
 
 mod answers;
 mod arguments;
+mod context;
 mod error;
+mod instance;
 mod store;
 mod summarizer;
+mod whole;
 
 mod bindings {
     #![allow(missing_docs, reason = "generated; the WIT has the documentation")]

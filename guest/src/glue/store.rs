@@ -1,37 +1,10 @@
 //! The interface `store`: each call is one call of the engine, on the one store of this instance.
 
-use std::cell::RefCell;
-use std::env;
-
 use talktree_engine as engine;
 
 use super::bindings::exports::talktree::sessions::store::Guest;
+use super::instance::{Answer, on_store};
 use super::{Component, summarizer, wit};
-use crate::place::Preopened;
-use crate::settings::Settings;
-
-type Store = engine::Store<Preopened>;
-type Answer<T> = Result<T, wit::Error>;
-
-thread_local! {
-    /// One instance, one directory, one store. It lives as long as the instance does.
-    static STORE: RefCell<Option<Store>> = const { RefCell::new(None) };
-}
-
-/// Works on the store. What the host has set is read by the first call.
-fn on_store<A, B: From<A>>(work: impl FnOnce(&mut Store) -> engine::Result<A>) -> Answer<B> {
-    STORE.with_borrow_mut(|store| {
-        let store = match store {
-            Some(store) => store,
-            None => {
-                let settings = Settings::read(|name| env::var(name).ok())?;
-                let options = settings.options();
-                store.insert(Store::new(Preopened::new(settings), options))
-            }
-        };
-        Ok(work(store)?.into())
-    })
-}
 
 /// Compacts within the append, where the session is configured so and the host allows it. The append is written
 /// already: whatever comes of this changes nothing about its answer but that no compaction is due any more.
@@ -194,6 +167,57 @@ impl Guest for Component {
 
     fn remove_compaction(session: String, id: String) -> Answer<bool> {
         on_store(|store| store.remove_compaction(&session, &id))
+    }
+
+    fn update_index() -> Answer<bool> {
+        on_store(engine::Store::update_index)
+    }
+
+    fn search(query: String, options: wit::SearchOptions) -> Answer<wit::SearchPage> {
+        on_store(|store| store.search(&query, &options.into()))
+    }
+
+    fn list_sessions(cursor: Option<String>, limit: Option<u32>) -> Answer<wit::SessionPage> {
+        on_store(|store| store.list_sessions(cursor.as_deref(), limit))
+    }
+
+    fn session_info(session: String) -> Answer<wit::SessionEntry> {
+        on_store(|store| store.session_info(&session))
+    }
+
+    fn set_title(session: String, title: Option<String>, automatic: bool) -> Answer<wit::SessionEntry> {
+        on_store(|store| store.set_title(&session, title.as_deref(), automatic))
+    }
+
+    fn delete_session(session: String) -> Answer<u32> {
+        on_store(|store| store.delete_session(&session))
+    }
+
+    fn fork_session(session: String, leaf_id: Option<String>, new_session: String) -> Answer<u32> {
+        on_store(|store| store.fork_session(&session, leaf_id.as_deref(), &new_session))
+    }
+
+    fn changes(options: wit::ChangeOptions) -> Answer<wit::ChangePage> {
+        on_store(|store| store.changes(&options.into()))
+    }
+
+    fn export_lines(session: Option<String>, cursor: Option<String>, max_bytes: Option<u64>) -> Answer<wit::LinePage> {
+        on_store(|store| store.export_lines(session.as_deref(), cursor.as_deref(), max_bytes))
+    }
+
+    fn import_lines(session: Option<String>, lines: String) -> Answer<Vec<wit::LinesReport>> {
+        on_store(|store| {
+            let reports = store.import_lines(session.as_deref(), &lines)?;
+            Ok(reports.into_iter().map(Into::into).collect::<Vec<_>>())
+        })
+    }
+
+    fn snapshot(cursor: Option<String>, max_bytes: Option<u64>) -> Answer<wit::SnapshotPiece> {
+        on_store(|store| store.snapshot(cursor.as_deref(), max_bytes))
+    }
+
+    fn vacuum() -> Answer<wit::VacuumReport> {
+        on_store(engine::Store::vacuum)
     }
 
     fn stats() -> Answer<wit::StoreStats> {

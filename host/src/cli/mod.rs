@@ -2,12 +2,15 @@
 //!
 //! Exit codes: 0 done, 1 failed (the reason is on stderr), 2 the command line was wrong.
 
+mod care;
 mod demo;
 mod history;
 mod import;
 mod log;
 mod parts;
 mod rpc;
+mod search;
+mod sessions;
 mod show;
 mod tenants;
 mod terminal;
@@ -30,6 +33,7 @@ Examples:
   talktree demo                                         see what it does, in a temporary directory
   talktree import --root data --tenant easy old.jsonl   take over an old transcript
   talktree show --root data --tenant easy               draw its tree
+  talktree search --root data --tenant easy 部署        find messages by their words
   talktree rpc --root data                              serve JSON-RPC on stdin and stdout
 
 Exit codes: 0 done, 1 failed, 2 the command line was wrong.
@@ -47,7 +51,15 @@ enum Command {
     Import(import::Import),
     Show(show::Show),
     History(history::History),
+    Search(search::Search),
+    Sessions(sessions::Sessions),
     Tenants(tenants::Tenants),
+    Stats(care::Stats),
+    Check(care::Check),
+    Vacuum(care::Vacuum),
+    Snapshot(care::Snapshot),
+    Restore(care::Restore),
+    Delete(care::Delete),
     Demo(demo::Demo),
 }
 
@@ -116,7 +128,15 @@ pub(crate) fn main() -> ExitCode {
                     Command::Import(import) => import.run().await,
                     Command::Show(show) => show.run().await,
                     Command::History(history) => history.run().await,
+                    Command::Search(search) => search.run().await,
+                    Command::Sessions(sessions) => sessions.run().await,
                     Command::Tenants(tenants) => tenants.run().await,
+                    Command::Stats(stats) => stats.run().await,
+                    Command::Check(check) => check.run().await,
+                    Command::Vacuum(vacuum) => vacuum.run().await,
+                    Command::Snapshot(snapshot) => snapshot.run().await,
+                    Command::Restore(restore) => restore.run().await,
+                    Command::Delete(delete) => delete.run().await,
                     Command::Demo(demo) => demo.run(),
                 }
             })

@@ -57,6 +57,17 @@ impl Failure {
         Self::store("invalid-argument", message, Some(name.to_owned()), None, None)
     }
 
+    /// What kind it is, in one word: of errors of the store the name of their case.
+    pub(super) fn kind(&self) -> &'static str {
+        match (&self.data, self.code) {
+            (Some(data), _) => data.kind,
+            (None, -32700) => "parse-error",
+            (None, -32601) => "unknown-method",
+            (None, -32602) => "invalid-params",
+            (None, _) => "invalid-request",
+        }
+    }
+
     /// The error object of an answer.
     pub(super) fn json(&self) -> String {
         let mut error = Object::new();

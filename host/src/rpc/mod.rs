@@ -19,6 +19,7 @@
 //!   further is read; what was read is carried out, and answered if anybody listens. Automatic compactions end at once,
 //!   a `compact` that still waits for a summary after ten seconds fails.
 
+mod connection;
 mod failure;
 mod json;
 mod lanes;
@@ -26,8 +27,10 @@ mod lines;
 mod methods;
 mod number;
 mod params;
+mod pipeline;
 mod request;
 mod serve;
+mod service;
 
 pub use serve::{DEFAULT_MAX_REQUEST, serve};
 

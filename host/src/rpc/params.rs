@@ -59,9 +59,10 @@ impl<'a> Params<'a> {
         self.members.iter().find(|(known, _)| known == name).map(|(_, range)| &self.line[range.clone()])
     }
 
-    /// The tenant's name.
-    pub(super) fn tenant(&self) -> Result<String, Failure> {
-        let tenant = self.named("tenant")?.ok_or_else(|| missing("tenant"))?;
+    /// The tenant's name; absent: the one that goes without saying, if there is one.
+    pub(super) fn tenant(&self, otherwise: Option<&str>) -> Result<String, Failure> {
+        let named = self.named("tenant")?;
+        let tenant = named.or_else(|| otherwise.map(str::to_owned)).ok_or_else(|| missing("tenant"))?;
         if tenant.is_empty() || tenant.len() > TENANT_BYTES {
             let bytes = tenant.len();
             return Err(Failure::param(format!("\"tenant\" has to be 1 to {TENANT_BYTES} bytes long, it is {bytes}")));
@@ -82,6 +83,11 @@ impl<'a> Params<'a> {
     /// The session's id, where null means something else; absent: the default session.
     pub(super) fn nullable_session(&self) -> Result<Option<String>, Failure> {
         if self.present("session") == Some("null") { Ok(None) } else { self.session().map(Some) }
+    }
+
+    /// A name of something of ours that has to be given.
+    pub(super) fn required_name(&self, name: &str) -> Result<String, Failure> {
+        self.named(name)?.ok_or_else(|| missing(name))
     }
 
     /// A text that names something of ours: a lone surrogate in it is a mistake of the request's form.
@@ -127,6 +133,12 @@ impl<'a> Params<'a> {
     pub(super) fn jsons(&self, name: &str) -> Result<Vec<String>, Failure> {
         let json = self.given(name).ok_or_else(|| missing(name))?;
         Ok(elements(name, json)?.into_iter().map(|element| element.get().to_owned()).collect())
+    }
+
+    /// A list of anything, each as it stands, where it is given.
+    pub(super) fn jsons_if_given(&self, name: &str) -> Result<Option<Vec<String>>, Failure> {
+        let Some(json) = self.given(name) else { return Ok(None) };
+        Ok(Some(elements(name, json)?.into_iter().map(|element| element.get().to_owned()).collect()))
     }
 
     /// A list of texts that has to be given.
@@ -352,7 +364,7 @@ mod tests {
     fn a_tenant_has_1_to_512_bytes() {
         let tenant = |json: &str| {
             let request = request(&format!(r#"{{"tenant":{json}}}"#));
-            Params::of(&request, &[&["tenant"]]).unwrap().tenant()
+            Params::of(&request, &[&["tenant"]]).unwrap().tenant(None)
         };
         assert_eq!(tenant("\"é\"").unwrap(), "é");
         assert_eq!(tenant(&format!("\"{}\"", "é".repeat(256))).unwrap().len(), 512);

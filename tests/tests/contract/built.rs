@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use crate::{
-    composition::{STORE, SUMMARIZER, TYPES, consumer, provider},
+    composition::{CONTEXT, STORE, SUMMARIZER, TYPES, consumer, provider},
     dummy::{Sides, plugged, sides},
 };
 
@@ -16,7 +16,8 @@ fn component() -> Vec<u8> {
 #[test]
 fn the_built_component_exports_what_the_world_says_and_nothing_else() {
     let exports = sides(&component()).exports;
-    assert_eq!(exports.into_iter().filter(|name| name != TYPES).collect::<Vec<_>>(), [STORE]);
+    let exports: BTreeSet<_> = exports.into_iter().filter(|name| name != TYPES).collect();
+    assert_eq!(exports, BTreeSet::from([CONTEXT, STORE].map(str::to_owned)));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use wac_graph::PlugError;
 use crate::dummy::{Sides, of_our_world, of_package, of_world, plugged, sides};
 
 pub(crate) const STORE: &str = "talktree:sessions/store@0.1.0";
+pub(crate) const CONTEXT: &str = "talktree:sessions/context@0.1.0";
 pub(crate) const SUMMARIZER: &str = "talktree:sessions/summarizer@0.1.0";
 
 /// Interfaces are imported for their types alone, too: nothing has to be provided for that.

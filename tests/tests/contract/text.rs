@@ -5,7 +5,20 @@ use wit_parser::{FunctionKind, Stability, Type, TypeDefKind};
 use crate::{items::Contract, names::reserved_in};
 
 /// Functions of `store` and `context` that are about the whole store, and so take no session.
-const STORE_WIDE: &[&str] = &["configure", "stats", "check", "close"];
+const STORE_WIDE: &[&str] = &[
+    "configure",
+    "update-index",
+    "search",
+    "list-sessions",
+    "changes",
+    "export-lines",
+    "import-lines",
+    "snapshot",
+    "vacuum",
+    "stats",
+    "check",
+    "close",
+];
 
 /// Complains with everything that breaks a rule at once.
 fn nothing_breaks(rule: fn(&Contract) -> Vec<String>) {

@@ -14,17 +14,17 @@ const KILLS: u32 = 100;
 const AHEAD: usize = 16;
 
 /// A sequence of numbers that looks random, other ones in each run.
-struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
         let seed = now.as_nanos() as u64 | 1;
         println!("seed {seed}");
         Self(seed)
     }
 
-    fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;

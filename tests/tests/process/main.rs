@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod disk;
+mod feed;
 mod kill;
 mod large;
 mod program;

@@ -42,12 +42,27 @@ impl Program {
         (self.input.take().unwrap(), self.output.take().unwrap())
     }
 
-    /// Sends a request and waits for its answer.
-    pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {
+    /// Sends a request.
+    pub(crate) fn send(&mut self, method: &str, params: &Value) {
         let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let input = self.input.as_mut().unwrap();
         writeln!(input, "{request}").unwrap();
         input.flush().unwrap();
+    }
+
+    /// Ends the input.
+    pub(crate) fn end_input(&mut self) {
+        drop(self.input.take());
+    }
+
+    /// Sends a request and waits for its answer.
+    pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {
+        self.send(method, params);
+        self.line()
+    }
+
+    /// The next line.
+    pub(crate) fn line(&mut self) -> Value {
         let mut line = String::new();
         self.output.as_mut().unwrap().read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))

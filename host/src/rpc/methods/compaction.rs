@@ -5,7 +5,7 @@ use crate::{Compaction, CompactionPlan, Session};
 
 type Answer = Result<String, Failure>;
 
-fn object(compaction: &Compaction) -> String {
+pub(super) fn object(compaction: &Compaction) -> String {
     let mut answer = Object::new();
     answer
         .text("id", &compaction.id)

@@ -1,12 +1,20 @@
 //! The methods: their names, the params that each knows, and the way to the store and back.
 
 mod compaction;
+mod context;
+mod copies;
+mod feed;
 mod import;
 mod read;
+mod search;
+mod sessions;
 mod store;
 mod write;
 
-use super::{API_VERSION, failure::Failure, json::Object, params::Params, request::Request};
+pub(super) use feed::event;
+
+use super::connection::{Connection, Subscription};
+use super::{API_VERSION, failure::Failure, json::Object, params::Params, request::Request, service::Caller};
 use crate::{Error, Session, Talktree};
 
 /// What a method is about: it brings its own params.
@@ -39,10 +47,19 @@ macro_rules! methods {
         }
 
         impl Method {
+            #[cfg(test)]
+            const ALL: &[Self] = &[$(Method::$method,)*];
+
             fn named(name: &str) -> Option<Self> {
                 match name {
                     $($name => Some(Method::$method),)*
                     _ => None,
+                }
+            }
+
+            fn name(self) -> &'static str {
+                match self {
+                    $(Method::$method => $name,)*
                 }
             }
 
@@ -91,10 +108,37 @@ methods! {
     AddCompaction "addCompaction" Session ["summary", "firstId", "lastId"],
     GetCompactions "getCompactions" Session [],
     RemoveCompaction "removeCompaction" Session ["id"],
+    Search "search" Tenant
+        ["query", "session", "limit", "cursor", "role", "after", "before", "include"],
+    DefineBlock "defineBlock" Session
+        ["label", "description", "maxTokens", "kind", "scope", "whenChanged", "content"],
+    RemoveBlock "removeBlock" Session ["label"],
+    GetBlock "getBlock" Session ["label"],
+    ListBlocks "listBlocks" Session [],
+    WriteBlock "writeBlock" Session ["label", "content", "action", "key", "title", "version"],
+    BlockHistory "blockHistory" Session ["label"],
+    RestoreBlock "restoreBlock" Session ["label", "version"],
+    SystemPrompt "systemPrompt" Session [],
+    RefreshSystemPrompt "refreshSystemPrompt" Session [],
+    Reminder "reminder" Session [],
+    Tools "tools" Session [],
+    CallTool "callTool" Session ["name", "arguments"],
+    ListSessions "listSessions" Tenant ["cursor", "limit"],
+    SessionInfo "sessionInfo" Session [],
+    SetTitle "setTitle" Session ["title", "automatic"],
+    DeleteSession "deleteSession" Session [],
+    ForkSession "forkSession" Session ["leafId", "newSession"],
+    Changes "changes" Tenant ["cursor", "limit", "waitMs", "session", "types"],
+    ExportLines "exportLines" Tenant ["session", "cursor", "maxBytes"],
+    Snapshot "snapshot" Tenant ["cursor", "maxBytes"],
+    Vacuum "vacuum" Tenant [],
+    DeleteTenant "deleteTenant" Tenant [],
     ImportData "importData" Tenant ["format", "data", "session"],
     Stats "stats" Tenant [],
     Check "check" Tenant [],
     Close "close" Tenant [],
+    Subscribe "subscribe" Tenant ["cursor", "session", "types"],
+    Unsubscribe "unsubscribe" Root ["subscription"],
     ListTenants "listTenants" Root ["cursor", "limit"],
     Ping "ping" Root [],
 }
@@ -107,14 +151,24 @@ pub(super) struct Call {
 }
 
 impl Call {
-    pub(super) fn of(request: Request) -> Result<Self, Failure> {
+    /// Errors: `forbidden` where the caller may not use the tenant.
+    pub(super) fn of(request: Request, caller: &Caller) -> Result<Self, Failure> {
         let method = Method::named(&request.method).ok_or_else(|| Failure::method(&request.method))?;
         let params = Params::of(&request, &[method.scope().params(), method.params()])?;
         let tenant = match method.scope() {
             Scope::Root => None,
-            Scope::Tenant | Scope::Session => Some(params.tenant()?),
+            Scope::Tenant | Scope::Session => {
+                let tenant = params.tenant(caller.tenant())?;
+                caller.check(&tenant)?;
+                Some(tenant)
+            }
         };
         Ok(Self { method, tenant, request })
+    }
+
+    /// Its method's name.
+    pub(super) fn method(&self) -> &'static str {
+        self.method.name()
     }
 
     /// The tenant in whose turn it has to be.
@@ -124,15 +178,57 @@ impl Call {
 
     /// Once it has begun, what comes behind it need not wait for its end.
     pub(super) fn gives_way(&self) -> bool {
-        matches!(self.method, Method::Compact | Method::ImportData)
+        matches!(
+            self.method,
+            Method::Compact
+                | Method::Changes
+                | Method::ExportLines
+                | Method::ImportData
+                | Method::Search
+                | Method::Vacuum
+        )
     }
 
-    /// Carries it out: the result's JSON text.
-    pub(super) async fn run(self, talktree: &Talktree) -> Result<String, Failure> {
+    /// Carries it out: the result's JSON text, and the subscription that begins when it is on its way. Without a
+    /// connection there is nothing that events could go out by.
+    pub(super) async fn run(
+        self,
+        talktree: &Talktree,
+        caller: &Caller,
+        connection: Option<&Connection>,
+    ) -> Result<(String, Option<Subscription>), Failure> {
+        if matches!(self.method, Method::Subscribe | Method::Unsubscribe) {
+            let params = Params::of(&self.request, &[self.method.scope().params(), self.method.params()])?;
+            let connection = connection.ok_or_else(|| {
+                Failure::request("this needs a connection that stays open: stdio, or a WebSocket".to_owned())
+            })?;
+            return match (self.method, &self.tenant) {
+                (Method::Subscribe, Some(tenant)) => {
+                    let (answer, subscription) = feed::subscribe(&talktree.tenant(tenant)?, params, connection).await?;
+                    Ok((answer, Some(subscription)))
+                }
+                _ => Ok((feed::unsubscribe(params, connection)?, None)),
+            };
+        }
+        let ending = async {
+            match connection {
+                Some(connection) => connection.ending().await,
+                None => std::future::pending().await,
+            }
+        };
+        Ok((self.answer(talktree, caller, ending).await?, None))
+    }
+
+    async fn answer(
+        self,
+        talktree: &Talktree,
+        caller: &Caller,
+        ending: impl Future<Output = ()> + Send,
+    ) -> Result<String, Failure> {
         let params = Params::of(&self.request, &[self.method.scope().params(), self.method.params()])?;
         let Some(tenant) = &self.tenant else {
             return match self.method {
-                Method::ListTenants => store::list_tenants(talktree, params).await,
+                Method::ListTenants => store::list_tenants(talktree, caller, params).await,
                 _ => Ok(ping()),
             };
         };
@@ -143,6 +239,13 @@ impl Call {
             Method::Check => return store::check(&tenant).await,
             Method::Close => return store::close(&tenant).await,
             Method::Configure => return store::configure(&tenant, params).await,
+            Method::Search => return search::search(&tenant, params).await,
+            Method::ListSessions => return sessions::list(&tenant, params).await,
+            Method::Changes => return feed::changes(&tenant, params, ending).await,
+            Method::ExportLines => return copies::export_lines(&tenant, params).await,
+            Method::Snapshot => return copies::snapshot(&tenant, params).await,
+            Method::Vacuum => return copies::vacuum(&tenant).await,
+            Method::DeleteTenant => return copies::delete_tenant(&tenant).await,
             _ => {}
         }
         self.run_in(&tenant.session(params.session()?), params).await
@@ -173,7 +276,32 @@ impl Call {
             Method::AddCompaction => compaction::add(session, params).await,
             Method::GetCompactions => compaction::get_all(session).await,
             Method::RemoveCompaction => compaction::remove(session, params).await,
+            Method::DefineBlock => context::define(session, params).await,
+            Method::RemoveBlock => context::remove(session, params).await,
+            Method::GetBlock => context::get(session, params).await,
+            Method::ListBlocks => context::list(session).await,
+            Method::WriteBlock => context::write(session, params).await,
+            Method::BlockHistory => context::history(session, params).await,
+            Method::RestoreBlock => context::restore(session, params).await,
+            Method::SystemPrompt => context::system_prompt(session).await,
+            Method::RefreshSystemPrompt => context::refresh_system_prompt(session).await,
+            Method::Reminder => context::reminder(session).await,
+            Method::Tools => context::tools(session).await,
+            Method::CallTool => context::call_tool(session, params).await,
+            Method::SessionInfo => sessions::info(session).await,
+            Method::SetTitle => sessions::set_title(session, params).await,
+            Method::DeleteSession => sessions::delete(session).await,
+            Method::ForkSession => sessions::fork(session, params).await,
             Method::Configure
+            | Method::Search
+            | Method::ListSessions
+            | Method::Changes
+            | Method::ExportLines
+            | Method::Snapshot
+            | Method::Vacuum
+            | Method::DeleteTenant
+            | Method::Subscribe
+            | Method::Unsubscribe
             | Method::ImportData
             | Method::Stats
             | Method::Check
@@ -201,5 +329,34 @@ impl From<Error> for Failure {
             error.current(),
             error.limit(),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Method, Scope};
+
+    /// What users read.
+    const PAGE: &str = include_str!("../../../../docs/rpc.md");
+
+    #[test]
+    fn every_method_is_on_the_page_with_all_its_params_and_no_other_is() {
+        let rows = PAGE.lines().filter(|line| line.starts_with("| `")).collect::<Vec<_>>();
+        let names: Vec<_> = rows.iter().filter_map(|row| row.split('`').nth(1)).collect();
+        assert_eq!(names.len(), Method::ALL.len());
+        for method in Method::ALL {
+            let row = rows.iter().find(|row| row.starts_with(&format!("| `{}` |", method.name())));
+            let row = row.unwrap_or_else(|| panic!("{} is not on the page", method.name()));
+            let columns: Vec<_> = row.split('|').map(str::trim).collect();
+            let mark = match method.scope() {
+                Scope::Root => "",
+                Scope::Tenant => "T",
+                Scope::Session => "S",
+            };
+            assert_eq!(columns[2].chars().next().map(String::from).unwrap_or_default(), mark, "{row}");
+            for param in method.params() {
+                assert!(columns[3].contains(&format!("`{param}`")), "{param} of {}", method.name());
+            }
+        }
     }
 }

@@ -4,6 +4,7 @@ use super::super::{
     failure::Failure,
     json::{Object, push_text},
     params::{Params, Setting, choice, factor, number, strings},
+    service::Caller,
 };
 use crate::{
     AutoCompact, AutoCompactSetting, Configuration, ConfigurationChange, FactorSetting, KeysSetting, NumberSetting,
@@ -104,8 +105,9 @@ pub(super) async fn close(tenant: &Tenant) -> Answer {
     Ok(Object::new().flag("closed", true).finish())
 }
 
-pub(super) async fn list_tenants(talktree: &Talktree, params: Params<'_>) -> Answer {
-    let page = talktree.list_tenants().cursor(params.text("cursor")?).limit(params.number::<u32>("limit")?).await?;
+pub(super) async fn list_tenants(talktree: &Talktree, caller: &Caller, params: Params<'_>) -> Answer {
+    let pages = talktree.list_tenants().among(caller.tenants());
+    let page = pages.cursor(params.text("cursor")?).limit(params.number::<u32>("limit")?).await?;
     Ok(Object::new()
         .list("tenants", &page.tenants, |tenant, out| push_text(out, tenant))
         .maybe_text("cursor", page.cursor.as_deref())

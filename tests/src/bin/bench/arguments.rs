@@ -65,6 +65,8 @@ pub(crate) enum Group {
     Large,
     /// Appending with a threshold for compaction
     Armed,
+    /// Searching, making the index, and appending while there is one
+    Search,
     /// Bytes on disk per message
     Disk,
     /// Rows, pages and system calls per append

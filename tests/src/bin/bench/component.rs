@@ -85,6 +85,15 @@ impl Contender for Component {
         Ok(amount)
     }
 
+    fn search(&mut self, query: &str) -> Result<Option<usize>> {
+        let page = self.runtime.block_on(self.session.search(query).into_future())?;
+        Ok(Some(page.results.len()))
+    }
+
+    fn index_bytes(&mut self) -> Result<u64> {
+        Ok(self.runtime.block_on(self.session.tenant().stats())?.bytes.index)
+    }
+
     fn close(&mut self) -> Result<()> {
         Ok(self.runtime.block_on(self.session.tenant().close())?)
     }

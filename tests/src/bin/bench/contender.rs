@@ -90,6 +90,12 @@ pub(crate) trait Contender {
     /// Reads the present leaf.
     fn read_leaf(&mut self) -> Result<Amount>;
 
+    /// How many of the first 20 results a search finds, content and all; none: there is no search.
+    fn search(&mut self, query: &str) -> Result<Option<usize>>;
+
+    /// Bytes of the index, as far as there is one.
+    fn index_bytes(&mut self) -> Result<u64>;
+
     /// Writes the log back and lets go of everything but what is per process; the next call opens the store again.
     fn close(&mut self) -> Result<()>;
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, ensure};
 use talktree_engine::{
     AppendOptions, ConfigScope, ConfigurationChange, Directory, FILE_NAME, MediaMode, Options, ReadOptions,
-    RecentOptions, Setting, Store,
+    RecentOptions, SearchOptions, Setting, Store,
 };
 
 use crate::contender::{Amount, Contender, Durability};
@@ -76,6 +76,15 @@ impl Contender for Engine {
         let mut amount = Amount::default();
         self.store.get_latest_leaf("", MediaMode::Inline)?.iter().for_each(|message| amount.add(message.json.len()));
         Ok(amount)
+    }
+
+    fn search(&mut self, query: &str) -> Result<Option<usize>> {
+        let options = SearchOptions { session: Some(String::new()), ..SearchOptions::default() };
+        Ok(Some(self.store.search(query, &options)?.items.len()))
+    }
+
+    fn index_bytes(&mut self) -> Result<u64> {
+        Ok(self.store.stats()?.bytes.index)
     }
 
     fn close(&mut self) -> Result<()> {

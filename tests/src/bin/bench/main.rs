@@ -10,6 +10,7 @@ mod large;
 mod memory;
 mod plain;
 mod report;
+mod search;
 mod space;
 mod speed;
 mod workload;

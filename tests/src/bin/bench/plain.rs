@@ -130,6 +130,14 @@ impl Contender for Plain {
         Ok(amount)
     }
 
+    fn search(&mut self, _query: &str) -> Result<Option<usize>> {
+        Ok(None)
+    }
+
+    fn index_bytes(&mut self) -> Result<u64> {
+        Ok(0)
+    }
+
     fn close(&mut self) -> Result<()> {
         match self.connection.take() {
             Some(connection) => connection.close().map_err(|(_, error)| error.into()),

@@ -9,6 +9,7 @@ use crate::contender::{Contender, Durability, Subject};
 use crate::figures::{Row, Samples, Target, Unit, median};
 use crate::lab::Lab;
 use crate::large;
+use crate::search;
 
 /// Budget of the newest messages.
 const RECENT_BYTES: u64 = 64 * 1024;
@@ -34,6 +35,9 @@ pub(crate) fn rows(arguments: &Arguments, lab: &mut Lab) -> Result<Vec<Row>> {
     }
     if arguments.wants(Group::Large) {
         rows.extend(large::rows(lab)?);
+    }
+    if arguments.wants(Group::Search) {
+        rows.extend(search::rows(lab)?);
     }
     if arguments.wants(Group::Armed) {
         rows.push(armed(lab)?);
@@ -102,7 +106,7 @@ fn append(lab: &mut Lab, durability: Durability) -> Result<Vec<Row>> {
 }
 
 /// The time of so many appends, the one that opens the store left out.
-fn appends(subject: &mut Subject, count: u64) -> Result<Duration> {
+pub(crate) fn appends(subject: &mut Subject, count: u64) -> Result<Duration> {
     let messages = subject.next(count + 1);
     let (first, rest) = (&messages[0], &messages[1..]);
     subject.store.append(first)?;
@@ -216,7 +220,7 @@ fn opening(
 }
 
 /// The mean time of a call.
-fn mean<T>(times: u32, mut call: impl FnMut() -> Result<T>) -> Result<Duration> {
+pub(crate) fn mean<T>(times: u32, mut call: impl FnMut() -> Result<T>) -> Result<Duration> {
     let start = Instant::now();
     for _ in 0..times {
         call()?;
