@@ -56,6 +56,8 @@ mod time;
 mod walker;
 
 #[cfg(test)]
+mod damage;
+#[cfg(test)]
 mod golden;
 #[cfg(test)]
 mod roundtrip;

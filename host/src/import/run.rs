@@ -206,7 +206,8 @@ async fn store_all<S: Sink>(
         }
     }
     for (session, name) in names.iter().enumerate() {
-        if fresh.get(name.as_str()) != Some(&true) {
+        // A session of which every message was refused is not there.
+        if fresh.get(name.as_str()) != Some(&true) || plan.outline.sessions[session].report.imported == 0 {
             continue;
         }
         if let Some(title) = plan.outline.sessions[session].report.title.as_deref().filter(|it| !it.trim().is_empty())
@@ -386,6 +387,21 @@ mod tests {
         assert_eq!(longer.sessions[0].leaf.as_deref(), Some("c"));
         assert!(!longer.sessions[0].leaf_chosen);
         assert_eq!(store.leaf("x"), None);
+    }
+
+    #[test]
+    fn a_title_is_given_to_a_new_session_only() {
+        let mut store = Memory::default();
+        let titled = |title: &str| {
+            format!(
+                "{}\n{{\"type\":\"session_info\",\"id\":\"t\",\"parentId\":\"a\",\
+                 \"timestamp\":\"2026-11-02T08:00:00Z\",\"name\":\"{title}\"}}",
+                chain(&["a"])
+            )
+        };
+        import(&titled("first"), &mut store, None);
+        import(&titled("second"), &mut store, None);
+        assert_eq!(store.title("x"), Some("first"));
     }
 
     #[test]
