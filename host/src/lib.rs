@@ -73,6 +73,7 @@ mod context;
 mod copies;
 mod directory;
 mod error;
+pub mod export;
 mod feed;
 mod history;
 pub mod import;

@@ -270,6 +270,61 @@ fn import_reports_what_failed_and_why_and_exits_with_1() {
 }
 
 #[test]
+fn import_finds_transcripts_of_all_kinds_in_archives_and_directories() {
+    let root = tempdir().unwrap();
+    let data = root.path().join("data");
+    let home = root.path().join("home");
+    fs::create_dir_all(home.join("projects/w")).unwrap();
+    let transcripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/transcripts");
+    let copied = [("claude-code/parallel-tools", "projects/w/a.jsonl"), ("codex/tools", "rollout-x.jsonl")];
+    for (case, name) in copied {
+        let files = fs::read_dir(transcripts.join(case)).unwrap().map(|file| file.unwrap().path());
+        let input = files.into_iter().find(|file| file.to_string_lossy().contains("input")).unwrap();
+        fs::copy(input, home.join(name)).unwrap();
+    }
+    fs::write(home.join("settings.json"), "{}").unwrap();
+    let mut zip = zip::ZipWriter::new(fs::File::create(root.path().join("export.zip")).unwrap());
+    let chats = fs::read(transcripts.join("chatgpt/several-and-lines/input.json")).unwrap();
+    for (name, bytes) in [("conversations.json", &*chats), ("user.json", b"{\"id\":\"u\"}")] {
+        zip.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+        zip.write_all(bytes).unwrap();
+    }
+    zip.finish().unwrap();
+
+    let export = root.path().join("export.zip");
+    let arguments = ["import", "-t", "t", "--json", export.to_str().unwrap(), home.to_str().unwrap()];
+    let reports = json_lines(&printed(&data, &arguments));
+    let formats: Vec<_> = reports.iter().map(|report| report["format"].as_str().unwrap()).collect();
+    assert_eq!(formats, ["chatgpt", "claude-code", "codex"]);
+    assert_eq!(reports[0]["sessions"][1]["id"], json!("c2"));
+    let history = json_lines(&printed(&data, &["history", "-t", "t", "--session", "c1", "--json"]));
+    assert_eq!(history.last().unwrap()["id"], json!("n4"));
+    let apart = printed(&data, &["import", "-t", "u", "-s", "all", "--json", home.to_str().unwrap()]);
+    assert!(json_lines(&apart).iter().all(|report| report["sessions"][0]["id"].as_str().unwrap().starts_with("all/")));
+
+    let nothing = root.path().join("nothing");
+    fs::create_dir(&nothing).unwrap();
+    let done = run(&data, &["import", "-t", "t", nothing.to_str().unwrap()]);
+    assert_eq!(done.status.code(), Some(1));
+}
+
+#[test]
+fn export_writes_a_path_to_a_file_or_to_standard_output() {
+    let root = with_a_branch();
+    let markdown = printed(root.path(), &["export", "-t", "t", "--format", "markdown", "--leaf", "u2"]);
+    assert!(markdown.contains("At the station.") && !markdown.contains("At the harbour."), "{markdown}");
+    let file = root.path().join("out.json");
+    printed(root.path(), &["export", "-t", "t", "--format", "openai-messages", "-o", file.to_str().unwrap()]);
+    let messages: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    assert_eq!(messages[2], json!({"role": "assistant", "content": "At the harbour."}));
+
+    // What is there already stays whole when an export fails.
+    let failed = run(root.path(), &["export", "-t", "t", "-f", "ai-sdk", "--leaf", "no", "-o", file.to_str().unwrap()]);
+    assert_eq!(failed.status.code(), Some(1));
+    assert_eq!(serde_json::from_slice::<Value>(&fs::read(&file).unwrap()).unwrap(), messages);
+}
+
+#[test]
 fn import_reads_standard_input() {
     let root = tempdir().unwrap();
     let mut child = talktree()
@@ -300,7 +355,7 @@ fn the_demo_runs_to_its_end_and_leaves_nothing() {
 
 #[test]
 fn a_subcommand_explains_itself_with_examples() {
-    for command in ["rpc", "import", "show", "history", "tenants", "demo"] {
+    for command in ["rpc", "import", "export", "show", "history", "tenants", "demo"] {
         let done = talktree().args([command, "--help"]).output().unwrap();
         assert_eq!(done.status.code(), Some(0));
         let help = String::from_utf8(done.stdout).unwrap();

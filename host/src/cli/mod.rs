@@ -4,6 +4,7 @@
 
 mod care;
 mod demo;
+mod export;
 mod history;
 mod import;
 mod log;
@@ -31,7 +32,7 @@ use talktree::{Session, Talktree};
     after_help = "\
 Examples:
   talktree demo                                         see what it does, in a temporary directory
-  talktree import --root data --tenant easy old.jsonl   take over an old transcript
+  talktree import --root data --tenant easy export.zip  take over old conversations
   talktree show --root data --tenant easy               draw its tree
   talktree search --root data --tenant easy 部署        find messages by their words
   talktree rpc --root data                              serve JSON-RPC on stdin and stdout
@@ -49,6 +50,7 @@ struct Cli {
 enum Command {
     Rpc(rpc::Rpc),
     Import(import::Import),
+    Export(export::Export),
     Show(show::Show),
     History(history::History),
     Search(search::Search),
@@ -126,6 +128,7 @@ pub(crate) fn main() -> ExitCode {
                 match cli.command {
                     Command::Rpc(rpc) => rpc.run().await,
                     Command::Import(import) => import.run().await,
+                    Command::Export(export) => export.run().await,
                     Command::Show(show) => show.run().await,
                     Command::History(history) => history.run().await,
                     Command::Search(search) => search.run().await,

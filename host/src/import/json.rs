@@ -215,6 +215,41 @@ pub(crate) fn text(raw: &str) -> Option<String> {
     raw.starts_with('"').then(|| serde_json::from_str(raw).ok()).flatten()
 }
 
+/// What a JSON string says, with a replacement character for each lone surrogate. Nothing for what is no string.
+pub(crate) fn lossy_text(raw: &str) -> String {
+    if let Some(text) = text(raw) {
+        return text;
+    }
+    let mut whole = String::with_capacity(raw.len());
+    let mut rest = raw;
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        whole.push_str(before);
+        let surrogate = |text: &str, kinds: &[u8]| {
+            let bytes = text.as_bytes();
+            bytes.starts_with(b"\\u")
+                && bytes.get(2).is_some_and(|byte| byte.eq_ignore_ascii_case(&b'd'))
+                && bytes.get(3).is_some_and(|byte| kinds.contains(&byte.to_ascii_lowercase()))
+        };
+        let low = |text: &str| surrogate(text, b"cdef");
+        let used = match surrogate(escape, b"89ab") {
+            true if escape.get(6..).is_some_and(low) => 12,
+            lone if lone || low(escape) => 0,
+            _ => escape.char_indices().nth(2).map_or(escape.len(), |(end, _)| end),
+        };
+        if used == 0 {
+            whole.push('\u{fffd}');
+        }
+        let (taken, behind) = escape.split_at_checked(if used == 0 { 6 } else { used }).unwrap_or((escape, ""));
+        if used > 0 {
+            whole.push_str(taken);
+        }
+        rest = behind;
+    }
+    whole.push_str(rest);
+    text(&whole).unwrap_or_default()
+}
+
 /// A text as a JSON string.
 pub(crate) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
