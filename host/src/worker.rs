@@ -114,6 +114,9 @@ impl<'a> Worker<'a> {
         }
         let directory = TenantDirectory::create(&self.shared.root, &self.name)?;
         let restored = directory.fill(snapshot).and_then(|()| {
+            if !TenantDirectory::is_written(&self.shared.root, &self.name)? {
+                return Err(Error::new(ErrorKind::NotAStore, "the snapshot is empty"));
+            }
             let mut sandbox = self.sandbox(&directory)?;
             let report = sandbox.call(|sessions, store| sessions.talktree_sessions_store().call_check(store))?;
             if !report.sound {

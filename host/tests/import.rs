@@ -19,7 +19,8 @@ async fn import<S: Sink>(input: Input, format: Format, sink: &mut S) -> Report {
 fn transcripts() -> Vec<(PathBuf, Format)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/transcripts");
     let mut found = Vec::new();
-    for format in Format::ALL {
+    // Talktree's own is what a store has exported: see below.
+    for format in Format::ALL.into_iter().filter(|format| *format != Format::Talktree) {
         for case in std::fs::read_dir(root.join(format.name())).unwrap() {
             let files = std::fs::read_dir(case.unwrap().path()).unwrap().map(|file| file.unwrap().path());
             found.extend(files.filter(|file| !file.ends_with("expected.json")).map(|file| (file, format)));
@@ -144,4 +145,63 @@ async fn an_import_that_cannot_be_stored_says_so() {
     let report = import(Input::bytes("", text).unwrap(), Format::Pi, &mut tenant).await;
     assert!(report.stopped.as_deref().unwrap().ends_with("(busy)"), "{:?}", report.stopped);
     assert_eq!(report.imported(), 0);
+}
+
+/// All lines of a tenant.
+async fn exported(tenant: &talktree::Tenant) -> String {
+    let (mut lines, mut cursor) = (String::new(), None);
+    loop {
+        let page = tenant.export_lines().cursor(cursor).await.unwrap();
+        lines.push_str(&page.lines);
+        cursor = page.cursor;
+        if cursor.is_none() {
+            return lines;
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_export_is_recognised_and_comes_back_whole_and_what_is_damaged_costs_itself() {
+    let root = tempfile::tempdir().unwrap();
+    let talktree = Talktree::open(root.path()).await.unwrap();
+    let mut tenant = talktree.tenant("from").unwrap();
+    let input = Input::bytes("pi", pi_chain(300, |number| format!("\"message {number} 部署\""))).unwrap();
+    import(input, Format::Pi, &mut tenant).await;
+    let lines = exported(&tenant).await;
+    let mut copy = talktree.tenant("to").unwrap();
+    let input = Input::bytes("easy.jsonl", lines.clone()).unwrap();
+    let report = run(input, &mut copy, Options::default()).await.unwrap();
+    assert_eq!((report.format, report.imported(), report.failures()), ("talktree", 300, 0));
+    assert_eq!(exported(&copy).await, lines);
+    // A line in the middle is torn: it is told with its number, and what answered it has no parent any more.
+    let mut torn: Vec<&str> = lines.lines().collect();
+    let last = torn.iter().rposition(|line| line.starts_with(r#"{"type":"message""#)).unwrap();
+    torn[last] = &torn[last][..40];
+    let mut damaged = talktree.tenant("damaged").unwrap();
+    let report = import(Input::bytes("", torn.join("\n")).unwrap(), Format::Talktree, &mut damaged).await;
+    assert_eq!((report.imported(), report.failures()), (299, 1), "{report:?}");
+    let failed = report.sessions.iter().flat_map(|session| session.failed.listed()).next().unwrap();
+    assert_eq!(failed.place, format!("line {}", last + 1));
+    let dry = import(Input::bytes("", lines).unwrap(), Format::Talktree, &mut Memory::ids_only()).await;
+    assert_eq!((dry.imported(), dry.failures()), (300, 0));
+}
+
+#[tokio::test]
+async fn a_title_in_the_transcript_becomes_the_sessions_unless_a_user_gave_one() {
+    let root = tempfile::tempdir().unwrap();
+    let talktree = Talktree::open(root.path()).await.unwrap();
+    let long = "题".repeat(600);
+    let export = format!(
+        r#"[{{"title":"{long}","conversation_id":"c","current_node":"m","mapping":{{"m":{{"id":"m","parent":null,"children":[],"message":{{"id":"m","author":{{"role":"user"}},"create_time":1.5,"content":{{"content_type":"text","parts":["hi"]}}}}}}}}}}]"#
+    );
+    let mut tenant = talktree.tenant("t").unwrap();
+    let report =
+        import(Input::bytes("conversations.json", export.clone()).unwrap(), Format::ChatGpt, &mut tenant).await;
+    let session = tenant.session(&report.sessions[0].id);
+    let title = session.info().await.unwrap();
+    assert!(title.title_automatic);
+    assert_eq!(title.title.unwrap(), "题".repeat(341), "as much of it as fits");
+    session.set_title(Some("Mine")).await.unwrap();
+    import(Input::bytes("conversations.json", export).unwrap(), Format::ChatGpt, &mut tenant).await;
+    assert_eq!(session.info().await.unwrap().title.as_deref(), Some("Mine"));
 }

@@ -34,7 +34,7 @@ above.
 Directories are searched with all that is below them, and so are zip archives, for files in .json and .jsonl that look \
 like a transcript. Nothing is unpacked to the disk by its name.
 
-Formats: ai-sdk (UIMessages as an array, an object with messages, or JSON Lines), chatgpt (conversations.json of an \
+Formats: talktree (what talktree export wrote), ai-sdk (UIMessages as an array, an object with messages, or JSON Lines), chatgpt (conversations.json of an \
 export), claude-ai (the same of Claude), claude-code (session files), codex (rollout files), openai-messages (as chat \
 completions take them, in the same shapes as ai-sdk), pi (session files, versions 1 to 3).
 

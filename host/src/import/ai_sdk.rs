@@ -90,10 +90,10 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
     use super::*;
-    use crate::import::{Format, plan::Plan};
+    use crate::import::plan::Plan;
 
     fn records(text: &[u8]) -> (Plan, Vec<(String, Option<String>, String)>) {
-        let mut plan = Plan::new(Format::AiSdk, Input::bytes("", text).unwrap()).unwrap();
+        let mut plan = Plan::new(&AiSdk, Input::bytes("", text).unwrap()).unwrap();
         let mut all = Vec::new();
         while let Some(record) = plan.advance().unwrap() {
             all.push((record.id, record.parent_id, record.message));

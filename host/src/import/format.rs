@@ -4,7 +4,7 @@ use std::{fmt, io, str::FromStr};
 
 use super::{
     ai_sdk::AiSdk, chatgpt::ChatGpt, claude_ai::ClaudeAi, claude_code::ClaudeCode, codex::Codex, input::Input,
-    openai::OpenAi, outline::Outline, pi::Pi, plan::Sources, run::ImportError,
+    openai::OpenAi, outline::Outline, own, pi::Pi, plan::Sources, run::ImportError,
 };
 
 /// A format of transcripts. [`fmt::Display`] and [`FromStr`] go by its name.
@@ -23,6 +23,8 @@ pub enum Format {
     Codex,
     /// `openai-messages`: messages as chat completions take them, as an array, an object with `messages`, or JSON Lines.
     OpenAiMessages,
+    /// `talktree`: what `export-lines` wrote, which comes back as it was.
+    Talktree,
     /// `pi`: session files of the Pi coding agent, JSON Lines of versions 1 to 3.
     Pi,
 }
@@ -52,8 +54,16 @@ pub(crate) trait Rules: Sync {
 
 impl Format {
     /// All formats, the more particular first.
-    pub const ALL: [Self; 7] =
-        [Self::Pi, Self::ClaudeCode, Self::Codex, Self::ChatGpt, Self::ClaudeAi, Self::AiSdk, Self::OpenAiMessages];
+    pub const ALL: [Self; 8] = [
+        Self::Talktree,
+        Self::Pi,
+        Self::ClaudeCode,
+        Self::Codex,
+        Self::ChatGpt,
+        Self::ClaudeAi,
+        Self::AiSdk,
+        Self::OpenAiMessages,
+    ];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -65,11 +75,13 @@ impl Format {
             Self::Codex => "codex",
             Self::OpenAiMessages => "openai-messages",
             Self::Pi => "pi",
+            Self::Talktree => "talktree",
         }
     }
 
-    pub(crate) fn rules(self) -> &'static dyn Rules {
-        match self {
+    /// How it becomes messages. None: the store takes it as it is.
+    pub(crate) fn rules(self) -> Option<&'static dyn Rules> {
+        Some(match self {
             Self::AiSdk => &AiSdk,
             Self::ChatGpt => &ChatGpt,
             Self::ClaudeAi => &ClaudeAi,
@@ -77,7 +89,12 @@ impl Format {
             Self::Codex => &Codex,
             Self::OpenAiMessages => &OpenAi,
             Self::Pi => &Pi,
-        }
+            Self::Talktree => return None,
+        })
+    }
+
+    fn likeness(self, head: &[u8], name: &str) -> Likeness {
+        self.rules().map_or_else(|| own::likeness(head), |rules| rules.likeness(head, name))
     }
 
     /// The format of an input, by its first bytes and its name.
@@ -88,14 +105,14 @@ impl Format {
 
     /// Whether nothing speaks against a file that begins with these bytes and has this name being of this format.
     pub(crate) fn fits(self, head: &[u8], name: &str) -> bool {
-        self.rules().likeness(head, name) > Likeness::No
+        self.likeness(head, name) > Likeness::No
     }
 
     /// The format of a file that begins with these bytes and has this name.
     pub(crate) fn of_head(head: &[u8], name: &str) -> Option<Self> {
         let mut best = (Likeness::No, None);
         for format in Self::ALL {
-            let likeness = format.rules().likeness(head, name);
+            let likeness = format.likeness(head, name);
             if likeness > best.0 {
                 best = (likeness, Some(format));
             }

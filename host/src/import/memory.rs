@@ -2,12 +2,21 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
     plan::Record,
-    run::{Outcome, Sink, Stop},
+    run::{LinesTaken, Outcome, Sink, Stop},
 };
+
+/// What is looked at of a line of an export.
+#[derive(Deserialize)]
+struct Line {
+    #[serde(rename = "type")]
+    kind: String,
+    session: Option<String>,
+}
 
 /// A message in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,6 +140,30 @@ impl Sink for Memory {
         let session = self.sessions.entry(session.to_owned()).or_default();
         session.summaries.push([summary, first, last].map(str::to_owned));
         Ok(None)
+    }
+
+    /// Counts the messages; whether the store would take each of them only the store can tell.
+    async fn take_lines(&mut self, session: Option<&str>, lines: String) -> Result<Vec<LinesTaken>, Stop> {
+        let mut taken: Vec<LinesTaken> = Vec::new();
+        for (number, line) in lines.lines().enumerate() {
+            let (id, outcome) = match serde_json::from_str::<Line>(line) {
+                Ok(line) if line.kind == "message" => (session.map(str::to_owned).or(line.session), Ok(())),
+                Ok(_) => continue,
+                Err(error) => (None, Err((number as u64 + 1, error.to_string()))),
+            };
+            let place = match taken.iter().position(|known| known.session == id) {
+                Some(place) => place,
+                None => {
+                    taken.push(LinesTaken { session: id, imported: 0, skipped: 0, failed: Vec::new() });
+                    taken.len() - 1
+                }
+            };
+            match outcome {
+                Ok(()) => taken[place].imported += 1,
+                Err(failure) => taken[place].failed.push(failure),
+            }
+        }
+        Ok(taken)
     }
 
     async fn choose_leaf(&mut self, session: &str, id: &str) -> Result<(), Stop> {

@@ -9,7 +9,7 @@
 //!
 //! [`find`] looks for transcripts in directories and in the archives that other programs hand out.
 //!
-//! Each [`Format`] is a file of its own that says how it is recognised, where its records are, and what message a
+//! Each [`Format`] of another program is a file of its own that says how it is recognised, where its records are, and what message a
 //! record becomes.
 //!
 //! ```
@@ -45,6 +45,7 @@ mod lines;
 mod memory;
 mod openai;
 mod outline;
+mod own;
 mod parts;
 mod pi;
 mod plan;
@@ -67,5 +68,5 @@ pub use input::{Input, Phase, Progress, ProgressFn};
 pub use memory::{Memory, Stored};
 pub use plan::Record;
 pub use report::{Problem, Problems, Report, SessionReport};
-pub use run::{ImportError, Options, Outcome, Sink, Stop, run};
+pub use run::{ImportError, LinesTaken, Options, Outcome, Sink, Stop, run};
 pub use source::{Found, Source, find};

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    Format,
+    format::Rules,
     input::{Input, Phase, Span},
     json,
     outline::{Compaction, Kind, Outline, Parent, Place},
@@ -50,10 +50,9 @@ struct Asides {
 }
 
 /// An input whose records are known and linked.
-#[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) outline: Outline,
-    format: Format,
+    rules: &'static dyn Rules,
     input: Input,
     /// For each record the nearest message above it.
     above: Vec<Option<u32>>,
@@ -69,10 +68,10 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Reads the input a first time.
-    pub(crate) fn new(format: Format, mut input: Input) -> std::io::Result<Self> {
+    pub(crate) fn new(rules: &'static dyn Rules, mut input: Input) -> std::io::Result<Self> {
         let mut outline = Outline::default();
         input.seek(0)?;
-        format.rules().survey(&mut input, &mut outline)?;
+        rules.survey(&mut input, &mut outline)?;
         input.tell(Phase::Reading, input.len());
         let mut parents = resolve(&mut outline);
         break_cycles(&mut outline, &mut parents);
@@ -80,7 +79,7 @@ impl Plan {
         let order = parents_first(&outline, &above);
         let asides = place_asides(&mut outline, &parents, &above, &order);
         let missing = vec![false; outline.nodes.len()];
-        Ok(Self { outline, format, input, above, order, next: 0, put_back: None, asides, missing, read: 0 })
+        Ok(Self { outline, rules, input, above, order, next: 0, put_back: None, asides, missing, read: 0 })
     }
 
     /// The next message; none: that was all. One that cannot be made is in the report, and passed over.
@@ -197,7 +196,7 @@ impl Plan {
         self.read += span.len;
         self.input.tell(Phase::Storing, self.read);
         Ok(match json::valid(&bytes) {
-            Ok(record) => self.format.rules().message(&Sources { id: &id, record, before, after, more }),
+            Ok(record) => self.rules.message(&Sources { id: &id, record, before, after, more }),
             Err(_) => Err("the input changed while it was read".to_owned()),
         })
     }

@@ -70,7 +70,7 @@ impl Serialize for Problems {
 pub struct SessionReport {
     /// Its id in the store.
     pub id: String,
-    /// Its title in the input. It is not stored by the import.
+    /// Its title in the input. A session that had no messages before is given it, as one that a program made up.
     pub title: Option<String>,
     /// How many messages were stored.
     pub imported: u64,

@@ -12,6 +12,7 @@ use super::{
     format::Format,
     input::Input,
     outline::Session,
+    own,
     plan::{Plan, Record},
     report::Report,
 };
@@ -84,6 +85,19 @@ impl fmt::Display for Stop {
     }
 }
 
+/// What became of the lines of one session of an export, or of those that belong to the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinesTaken {
+    /// The session; none: the store.
+    pub session: Option<String>,
+    /// Messages that were stored.
+    pub imported: u64,
+    /// Messages that were there already.
+    pub skipped: u64,
+    /// Lines that were not taken: their numbers from 1 on, and why.
+    pub failed: Vec<(u64, String)>,
+}
+
 /// Where messages go.
 pub trait Sink: Send {
     /// Whether a session has no messages.
@@ -118,6 +132,13 @@ pub trait Sink: Send {
         std::future::ready(Ok(None))
     }
 
+    /// Takes whole lines of an export of Talktree, into this session if one is named.
+    fn take_lines(
+        &mut self,
+        session: Option<&str>,
+        lines: String,
+    ) -> impl Future<Output = Result<Vec<LinesTaken>, Stop>> + Send;
+
     /// Chooses the session's leaf.
     fn choose_leaf(&mut self, session: &str, id: &str) -> impl Future<Output = Result<(), Stop>> + Send;
 }
@@ -128,14 +149,21 @@ pub trait Sink: Send {
 /// import and is told in [`Report::stopped`], with what was done until then.
 pub async fn run<S: Sink>(mut input: Input, sink: &mut S, options: Options) -> Result<Report, ImportError> {
     let named = options.clone();
-    let (format, plan) = spawn_blocking(move || -> Result<_, ImportError> {
+    let (format, read) = spawn_blocking(move || -> Result<_, ImportError> {
         let format = match options.format {
             Some(format) => format,
             None => Format::detect(&mut input)?,
         };
-        Ok((format, Plan::new(format, input)?))
+        Ok(match format.rules() {
+            Some(rules) => (format, Read::Plan(Box::new(Plan::new(rules, input)?))),
+            None => (format, Read::Own(input)),
+        })
     })
     .await??;
+    let plan = match read {
+        Read::Plan(plan) => *plan,
+        Read::Own(input) => return own::run(input, sink, &named).await,
+    };
     let names = session_ids(&plan, &named);
     let now = options.now.unwrap_or_else(now);
     let (plan, stop) = store_all(plan, sink, &names, now).await?;
@@ -148,6 +176,14 @@ pub async fn run<S: Sink>(mut input: Input, sink: &mut S, options: Options) -> R
         report.sessions.push(done);
     }
     Ok(report)
+}
+
+/// What an input turned out to be.
+enum Read {
+    /// A transcript of another program.
+    Plan(Box<Plan>),
+    /// An export of Talktree.
+    Own(Input),
 }
 
 fn now() -> i64 {
@@ -304,6 +340,10 @@ mod tests {
     }
 
     impl Sink for Moody {
+        async fn take_lines(&mut self, _session: Option<&str>, _lines: String) -> Result<Vec<LinesTaken>, Stop> {
+            Err(Stop("it takes no exports".to_owned()))
+        }
+
         async fn is_empty(&mut self, session: &str) -> Result<bool, Stop> {
             self.store.is_empty(session).await
         }
@@ -444,8 +484,8 @@ mod tests {
         let error = runtime.block_on(run(input, &mut Memory::default(), Options::default())).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "\"notes.txt\" looks like none of the formats pi, claude-code, codex, chatgpt, claude-ai, ai-sdk, \
-             openai-messages"
+            "\"notes.txt\" looks like none of the formats talktree, pi, claude-code, codex, chatgpt, claude-ai, \
+             ai-sdk, openai-messages"
         );
     }
 }

@@ -2,9 +2,12 @@
 
 use super::{
     plan::Record,
-    run::{Outcome, Sink, Stop},
+    run::{LinesTaken, Outcome, Sink, Stop},
 };
-use crate::{Error, ErrorKind, ImportItem, Session, Tenant};
+use crate::{Error, ErrorKind, ImportItem, LinesReport, Session, Tenant};
+
+/// Bytes that a title may have.
+const MAX_TITLE_BYTES: usize = 1_024;
 
 impl Sink for Tenant {
     async fn is_empty(&mut self, session: &str) -> Result<bool, Stop> {
@@ -43,6 +46,26 @@ impl Sink for Tenant {
             }
         }
         Ok(outcomes)
+    }
+
+    async fn set_title(&mut self, session: &str, title: &str) -> Result<(), Stop> {
+        // Titles elsewhere may be longer than one here.
+        let end = title.floor_char_boundary(MAX_TITLE_BYTES);
+        self.session(session).set_automatic_title(&title[..end]).await.map(drop).map_err(stop)
+    }
+
+    async fn take_lines(&mut self, session: Option<&str>, lines: String) -> Result<Vec<LinesTaken>, Stop> {
+        let reports = match session {
+            Some(session) => self.session(session).import_lines(lines).await,
+            None => self.import_lines(lines).await,
+        };
+        let taken = |report: LinesReport| LinesTaken {
+            session: report.session_id,
+            imported: report.imported.into(),
+            skipped: report.skipped.into(),
+            failed: report.failed.into_iter().map(|failure| (failure.line.into(), failure.why)).collect(),
+        };
+        Ok(reports.map_err(stop)?.into_iter().map(taken).collect())
     }
 
     async fn summarise(

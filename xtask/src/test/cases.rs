@@ -12,7 +12,17 @@ use crate::{
 };
 
 /// The case files that Talktree must pass: one name more with every part of it that is finished.
-const RESOLVED: &[&str] = &["tree.json", "reading.json", "client.json", "exact.json", "media.json", "compaction.json"];
+const RESOLVED: &[&str] = &[
+    "tree.json",
+    "reading.json",
+    "client.json",
+    "exact.json",
+    "media.json",
+    "compaction.json",
+    "search.json",
+    "context.json",
+    "store.json",
+];
 
 /// Runs the resolved files, where the cases are there.
 pub(super) fn run_resolved() -> Result<Outcome> {
