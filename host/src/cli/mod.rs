@@ -9,6 +9,7 @@ mod history;
 mod import;
 mod log;
 mod parts;
+mod prune;
 mod rpc;
 mod search;
 mod sessions;
@@ -62,6 +63,7 @@ enum Command {
     Snapshot(care::Snapshot),
     Restore(care::Restore),
     Delete(care::Delete),
+    Prune(prune::Prune),
     Demo(demo::Demo),
 }
 
@@ -140,6 +142,7 @@ pub(crate) fn main() -> ExitCode {
                     Command::Snapshot(snapshot) => snapshot.run().await,
                     Command::Restore(restore) => restore.run().await,
                     Command::Delete(delete) => delete.run().await,
+                    Command::Prune(prune) => prune.run().await,
                     Command::Demo(demo) => demo.run(),
                 }
             })
