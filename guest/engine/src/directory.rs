@@ -70,8 +70,9 @@ impl<P: Place> Store<P> {
     }
 
     /// Gives a session a title, or takes it away. One that a user gave is never changed by an automatic one: nothing
-    /// happens then.
+    /// happens then. An empty title is none.
     pub fn set_title(&mut self, session: &str, title: Option<&str>, automatic: bool) -> Result<SessionEntry> {
+        let title = title.filter(|title| !title.is_empty());
         if let Some(title) = title
             && title.len() > MAX_TITLE_BYTES
         {
@@ -107,6 +108,8 @@ impl<P: Place> Store<P> {
         self.write(|tx| {
             let mut found = tx.known_session(session)?;
             let messages = u32::try_from(found.messages).unwrap_or(u32::MAX);
+            // While the session is there: the row of the most recent one is what tells the number of the last event.
+            tx.last_event()?;
             tx.clear(&mut found)?;
             tx.delete_context(found.key)?;
             for sql in [

@@ -8,7 +8,7 @@ use rusqlite::{OptionalExtension, params};
 use super::places::EmptyPlace;
 use super::{VERSION, memory};
 use crate::cursor::{Purpose, stale};
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::key::Key;
 use crate::message::quote;
 use crate::place::Place;
@@ -36,6 +36,11 @@ impl<P: Place> Store<P> {
         cursor: Option<&str>,
         max_bytes: Option<u64>,
     ) -> Result<LinePage> {
+        if max_bytes == Some(0) {
+            return Err(Error::new(Kind::InvalidArgument, "a page holds at least one byte: max-bytes is 0")
+                .subject("max-bytes")
+                .numbers(0, MAX_PAGE_BYTES));
+        }
         // What was never written keeps no cursor, and has two lines.
         let written = self.is_written()?;
         let budget = if written { max_bytes.unwrap_or(PAGE_BYTES).min(MAX_PAGE_BYTES) as usize } else { usize::MAX };

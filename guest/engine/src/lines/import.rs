@@ -4,7 +4,7 @@
 //! in any order that puts a message behind its parent, or in one call with it.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rusqlite::{OptionalExtension, params};
 
@@ -101,6 +101,15 @@ struct Taker<'a, 'tx, 'l> {
     waiting: HashMap<(String, String), Vec<(u32, &'l str)>>,
 }
 
+/// What becomes of a message whose parent is not there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lost {
+    /// It waits: the parent may come.
+    Waits,
+    /// It hangs below the message before it: the parent does not come any more.
+    HangsBefore,
+}
+
 impl<'a, 'tx, 'l> Taker<'a, 'tx, 'l> {
     fn new(tx: &'a mut Tx<'tx>, to: Option<&'l str>) -> Self {
         Self {
@@ -170,6 +179,10 @@ impl<'a, 'tx, 'l> Taker<'a, 'tx, 'l> {
 
     fn take_line(&mut self, number: u32, text: &'l str, line: &Line<'l>, session: Option<&str>) -> Taken {
         let kind = line.needed_text("type")?;
+        if let ("compaction" | "end", Some(id)) = (&*kind, session) {
+            // All messages have been told.
+            self.settle(id)?;
+        }
         match (&*kind, session) {
             ("talktree", _) => check_version(line).map_err(Refusal::Call),
             ("end", None) => self.take_end(),
@@ -260,10 +273,63 @@ impl<'a, 'tx, 'l> Taker<'a, 'tx, 'l> {
     }
 
     fn take_message(&mut self, id: &str, number: u32, text: &'l str, line: &Line<'l>) -> Taken {
-        if let Some(stored) = self.store_message(id, number, text, line)? {
+        if let Some(stored) = self.store_message(id, number, text, line, Lost::Waits)? {
             self.take_waiting(id, stored)?;
         }
         Ok(())
+    }
+
+    /// Stores what still waits in a session: where a line is damaged, what answered its message hangs below the message
+    /// before it, so that one line costs one message. Those that wait for each other in a circle go on waiting.
+    fn settle(&mut self, session: &str) -> Taken {
+        let (mut lost, mut ids) = (Vec::new(), HashSet::new());
+        for ((_, parent), lines) in self.waiting.iter().filter(|((of, _), _)| of == session) {
+            for &(number, text) in lines {
+                let id = Line::read(text)
+                    .ok()
+                    .and_then(|line| Some(Incoming::parse(line.raw("message")?).ok()?.id().to_owned()));
+                ids.extend(id);
+                lost.push((number, text, parent.clone()));
+            }
+        }
+        lost.retain(|(_, _, parent)| !ids.contains(parent));
+        lost.sort_by_key(|&(number, ..)| number);
+        for (number, text, parent) in lost {
+            self.waiting.remove(&(session.to_owned(), parent));
+            let taken = match Line::read(text) {
+                Ok(line) => self.store_message(session, number, text, &line, Lost::HangsBefore),
+                Err(why) => Err(why.into()),
+            };
+            match taken {
+                Ok(Some(stored)) => self.take_waiting(session, stored)?,
+                Ok(None) => {}
+                Err(Refusal::Line(why)) => self.fail(Some(session.to_owned()), number, why),
+                Err(refusal) => return Err(refusal),
+            }
+        }
+        Ok(())
+    }
+
+    /// The message with the greatest seq below this one, or the newest where none is said.
+    fn before(&self, session: &Session, seq: Option<u32>) -> Result<Option<Key>> {
+        let Some(seq) = seq else { return Ok(session.leaf) };
+        let mut runs =
+            self.tx.statement("SELECT seq, chain FROM run WHERE session = ?1 AND seq < ?2 ORDER BY seq DESC")?;
+        let mut rows = runs.query(params![session.key, seq])?;
+        let mut to = seq.saturating_sub(1);
+        while let Some(row) = rows.next()? {
+            let (from, chain): (u32, u32) = (row.get(0)?, row.get(1)?);
+            let found: Option<Key> = self
+                .tx
+                .statement("SELECT key FROM message WHERE key >= ?1 AND key <= ?2 ORDER BY key DESC LIMIT 1")?
+                .query_row(params![Key::new(chain, from), Key::new(chain, to)], |row| row.get(0))
+                .optional()?;
+            if found.is_some() {
+                return Ok(found);
+            }
+            to = from.saturating_sub(1);
+        }
+        Ok(None)
     }
 
     /// Takes what has waited for a message, and for what that brings, one after the other.
@@ -273,7 +339,7 @@ impl<'a, 'tx, 'l> Taker<'a, 'tx, 'l> {
             let Some(waiting) = self.waiting.remove(&(session.to_owned(), parent)) else { continue };
             for (number, text) in waiting {
                 let taken = match Line::read(text) {
-                    Ok(line) => self.store_message(session, number, text, &line),
+                    Ok(line) => self.store_message(session, number, text, &line, Lost::Waits),
                     Err(why) => Err(why.into()),
                 };
                 match taken {
@@ -287,7 +353,14 @@ impl<'a, 'tx, 'l> Taker<'a, 'tx, 'l> {
     }
 
     /// Stores a message and answers its id. None: it is there already, or waits for its parent.
-    fn store_message(&mut self, id: &str, number: u32, text: &'l str, line: &Line<'l>) -> Taken<Option<String>> {
+    fn store_message(
+        &mut self,
+        id: &str,
+        number: u32,
+        text: &'l str,
+        line: &Line<'l>,
+        lost: Lost,
+    ) -> Taken<Option<String>> {
         let raw = line.raw("message").ok_or_else(|| "`message` is missing".to_owned())?;
         let message = Incoming::parse(raw)?;
         let parent_id = line.text("parentId")?;
@@ -308,7 +381,7 @@ impl<'a, 'tx, 'l> Taker<'a, 'tx, 'l> {
             self.report(Some(id)).skipped += 1;
             return Ok(None);
         }
-        let parent = match (&parent_id, &found) {
+        let mut parent = match (&parent_id, &found) {
             (None, _) => None,
             (Some(parent_id), Some(session)) => self.tx.find_message(session, parent_id)?,
             (Some(_), None) => None,
@@ -317,8 +390,19 @@ impl<'a, 'tx, 'l> Taker<'a, 'tx, 'l> {
             && parent.is_none()
         {
             self.report(Some(id));
-            self.waiting.entry((id.to_owned(), parent_id.into_owned())).or_default().push((number, text));
-            return Ok(None);
+            if lost == Lost::Waits {
+                self.waiting.entry((id.to_owned(), parent_id.into_owned())).or_default().push((number, text));
+                return Ok(None);
+            }
+            parent = found.as_ref().map(|session| self.before(session, seq)).transpose()?.flatten();
+            let instead = match parent {
+                Some(parent) => format!("below {:?}, the message before it", self.tx.message_id(parent)?),
+                None => "as a root".to_owned(),
+            };
+            let why = format!(
+                "its parent {parent_id:?} is neither in the store nor among the lines that could be taken; it was stored {instead}"
+            );
+            self.fail(Some(id.to_owned()), number, why);
         }
         if found.as_ref().is_some_and(|session| session.last_seq == u32::MAX) {
             return Err("the session has no room for another message".to_owned().into());
@@ -530,12 +614,19 @@ impl<'a, 'tx, 'l> Taker<'a, 'tx, 'l> {
     }
 
     fn finish(mut self) -> Result<Vec<LinesReport>> {
+        let sessions: HashSet<String> = self.waiting.keys().map(|(session, _)| session.clone()).collect();
+        for session in sessions {
+            match self.settle(&session) {
+                Ok(()) => {}
+                Err(Refusal::Line(why)) => self.fail(Some(session), 0, why),
+                Err(Refusal::Call(error)) => return Err(error),
+            }
+        }
         self.save()?;
         let waiting = std::mem::take(&mut self.waiting);
         for ((session, parent), lines) in waiting {
             for (number, _) in lines {
-                let why =
-                    format!("its parent {parent:?} is neither in the store nor among the lines that could be taken");
+                let why = format!("its parent {parent:?} waits for it in turn: they answer each other in a circle");
                 self.fail(Some(session.clone()), number, why);
             }
         }

@@ -90,3 +90,23 @@ fn a_deleted_session_that_comes_again_is_a_new_one() {
     assert_eq!(all.events.len(), 7);
     assert_sound(&mut store);
 }
+
+#[test]
+fn a_session_can_be_deleted_by_the_first_call_after_opening() {
+    for others in [0, 1] {
+        let (_directory, mut store) = store();
+        if others == 1 {
+            append(&mut store, "other", "m");
+        }
+        append(&mut store, "a", "m");
+        let cursor = store.changes(&ChangeOptions::default()).unwrap().cursor;
+        store.close().unwrap();
+        assert_eq!(store.delete_session("a").unwrap(), 1);
+        store.close().unwrap();
+        append(&mut store, "b", "n");
+        let page = store.changes(&ChangeOptions { cursor: Some(cursor), ..ChangeOptions::default() }).unwrap();
+        let kinds: Vec<_> = page.events.iter().map(|event| event.kind).collect();
+        assert_eq!((kinds, page.reset), (vec![EventKind::SessionChanged, EventKind::Appended], false));
+        assert_sound(&mut store);
+    }
+}

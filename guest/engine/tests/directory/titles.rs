@@ -31,6 +31,14 @@ fn a_users_title_is_never_changed_by_a_program() {
 }
 
 #[test]
+fn an_empty_title_is_none_and_keeps_no_other_away() {
+    let (_directory, mut store) = store();
+    append(&mut store, "s", "m");
+    assert_eq!(store.set_title("s", Some(""), false).unwrap().title, None);
+    assert_eq!(store.set_title("s", Some("Auto"), true).unwrap().title.as_deref(), Some("Auto"));
+}
+
+#[test]
 fn a_title_is_at_most_1_024_bytes_and_belongs_to_a_session_that_is_there() {
     let (directory, mut store) = store();
     assert_eq!(kind(store.set_title("a", Some("x"), false)), Kind::UnknownSession);

@@ -41,7 +41,8 @@ fn what_cannot_be_taken_is_reported_and_all_else_goes_in() {
         r#"{"type":"session"#.to_owned(),
     ];
     let reports = tree.import_lines(None, &lines.join("\n")).unwrap();
-    let nobody = r#"its parent "nobody" is neither in the store nor among the lines that could be taken"#;
+    let nobody = r#"its parent "nobody" is neither in the store nor among the lines that could be taken; it was stored below "a", the message before it"#;
+    let circle = |parent| format!("its parent {parent:?} waits for it in turn: they answer each other in a circle");
     assert_eq!(
         failures(&reports),
         [
@@ -51,8 +52,8 @@ fn what_cannot_be_taken_is_reported_and_all_else_goes_in() {
             (Some("s"), 4, "expected a string, the name of a member, at byte 40"),
             (Some("s"), 5, r#"lines of the type "dream" are not known; a newer version may have written it"#),
             (Some("s"), 7, nobody),
-            (Some("s"), 8, &nobody.replace("nobody", "y")),
-            (Some("s"), 9, &nobody.replace("nobody", "x")),
+            (Some("s"), 8, &circle("y")),
+            (Some("s"), 9, &circle("x")),
             (Some("s"), 10, &format!("something follows the object, at byte {}", line("e", None, 7).len() + 1)),
             (Some("s"), 11, "`role` is missing; it must be a string"),
             (Some("s"), 13, r#"the message "b" that it covers is not there"#),
@@ -62,6 +63,27 @@ fn what_cannot_be_taken_is_reported_and_all_else_goes_in() {
     );
     let history = tree.get_history("s", &HistoryView::default()).unwrap();
     assert_eq!(history.iter().map(|message| (&*message.id, message.seq)).collect::<Vec<_>>(), [("a", 1), ("d", 20)]);
+    assert!(tree.check().unwrap().sound);
+}
+
+#[test]
+fn a_torn_line_costs_its_message_and_no_other() {
+    let (_directory, mut tree) = store();
+    let lines: Vec<String> = (1..=50_u32)
+        .map(|seq| {
+            let whole = line(&format!("m{seq}"), (seq > 1).then(|| format!("m{}", seq - 1)).as_deref(), seq);
+            if seq == 11 { whole[..30].to_owned() } else { whole }
+        })
+        .chain([r#"{"type":"compaction","session":"s","id":"c1","firstId":"m5","lastId":"m20","createdAt":1,"summary":"S"}"#
+            .to_owned()])
+        .collect();
+    let reports = tree.import_lines(None, &lines.join("\n")).unwrap();
+    assert_eq!((reports[0].imported, reports[0].failed.len()), (49, 2), "{reports:?}");
+    let raw = HistoryView { overlays: false, ..HistoryView::default() };
+    let history = tree.get_history("s", &raw).unwrap();
+    let expected: Vec<u32> = (1..=50).filter(|&seq| seq != 11).collect();
+    assert_eq!(history.iter().map(|message| message.seq).collect::<Vec<_>>(), expected);
+    assert_eq!(tree.get_compactions("s").unwrap().len(), 1);
     assert!(tree.check().unwrap().sound);
 }
 
