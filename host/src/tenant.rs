@@ -12,9 +12,10 @@ use wasmtime::Store;
 use crate::bindings::Sessions;
 use crate::bindings::exports::talktree::sessions::store::Guest as StoreInterface;
 use crate::bindings::talktree::sessions::types as wit;
-use crate::call::{Access, Call, Job};
+use crate::call::{Access, Call, Job, blocking};
 use crate::compactor::Compactor;
 use crate::context::Providers;
+use crate::directory::TenantDirectory;
 use crate::error::Result;
 use crate::sandbox::Guest;
 use crate::scheduler::Scheduler;
@@ -70,6 +71,12 @@ impl Tenant {
     /// The next call starts it again.
     pub fn close(&self) -> Call<()> {
         self.scheduler.close_tenant(&self.name, self.span("close"))
+    }
+
+    /// Whether the tenant was ever written, and not deleted since. Looks at its directory, and opens nothing.
+    pub fn is_written(&self) -> Call<bool> {
+        let (scheduler, name) = (Arc::clone(&self.scheduler), self.name.clone());
+        blocking(move || TenantDirectory::is_written(scheduler.root(), &name))
     }
 
     /// Deletes the tenant, with all its sessions and every file of its directory, after the calls that were made before.

@@ -20,14 +20,14 @@ struct Store {
     #[command(flatten)]
     root: Root,
 
-    /// Tenant whose store it is
+    /// Name of the tenant
     #[arg(long, short, value_name = "NAME")]
     tenant: String,
 }
 
 impl Store {
     async fn open(&self) -> anyhow::Result<Tenant> {
-        Ok(self.root.open().await?.tenant(&self.tenant)?)
+        self.root.open_tenant(&self.tenant).await
     }
 }
 
@@ -66,6 +66,11 @@ impl Stats {
                     "index": bytes.index,
                     "free": bytes.free,
                 },
+                "largest": stats.largest.iter().map(|message| json!({
+                    "sessionId": message.session_id,
+                    "id": message.id,
+                    "bytes": message.bytes,
+                })).collect::<Vec<_>>(),
                 "schemaVersion": stats.schema_version,
             });
             writeln!(out, "{object}")?;
@@ -83,6 +88,13 @@ impl Stats {
             let share = number.saturating_mul(30).checked_div(bytes.file).unwrap_or(0).min(30);
             let bar = "█".repeat(usize::try_from(share).unwrap_or(0));
             writeln!(out, "{name:>13}  {number:>14} bytes  {bar}")?;
+        }
+        if !stats.largest.is_empty() {
+            writeln!(out, "The largest messages:")?;
+        }
+        for message in &stats.largest {
+            let (session, id) = (harmless(&message.session_id), harmless(&message.id));
+            writeln!(out, "{:>13}  {:>14} bytes  in session {session:?}", id, message.bytes)?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -176,7 +188,12 @@ impl Snapshot {
             return Ok(ExitCode::SUCCESS);
         }
         let named = || format!("the file {} cannot be written", self.file.display());
-        let mut file = File::create_new(&self.file).with_context(named)?;
+        let mut options = File::options();
+        options.write(true).create_new(true);
+        // It holds all that was said.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(&self.file).with_context(named)?;
         let written = write_snapshot(&tenant, &mut file).await.and_then(|bytes| {
             file.sync_all().with_context(named)?;
             Ok(bytes)

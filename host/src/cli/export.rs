@@ -6,16 +6,19 @@ use std::{
     process::ExitCode,
 };
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use clap::Args;
 use talktree::{
     Session,
     export::{ExportError, Format, Options, export},
 };
 
-use super::Conversation;
+use super::{
+    Conversation,
+    terminal::{BAD, PLAIN},
+};
 
-/// Export one path of a conversation, for other programs or to be read
+/// Export a conversation: one path of it for other programs or to be read, or all of it to be imported again
 #[derive(Args)]
 #[command(after_help = "\
 The path leads from its root to the present leaf, or to the message that --leaf names. Everything on it is exported, \
@@ -73,15 +76,25 @@ fn kind(name: &str) -> Result<Kind, String> {
     }
 }
 
+/// A command line that contradicts itself.
+fn wrong(why: &str) -> ExitCode {
+    anstream::eprintln!("{BAD}error:{PLAIN} {why}");
+    ExitCode::from(2)
+}
+
 impl Export {
     pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
         if self.format != Kind::Own && self.all_sessions {
-            bail!("--all-sessions goes with --format talktree: the others export one path");
+            return Ok(wrong("--all-sessions goes with --format talktree: the others export one path"));
         }
         if self.format == Kind::Own && (self.leaf.is_some() || self.summaries) {
-            bail!("--leaf and --summaries go with a path: --format talktree exports whole sessions");
+            return Ok(wrong("--leaf and --summaries go with a path: --format talktree exports whole sessions"));
         }
         let session = self.conversation.open().await?;
+        if !self.all_sessions {
+            // One that is not there is a slip of the pen, and not an empty export.
+            session.info().await?;
+        }
         match &self.output {
             None => {
                 let mut out = io::BufWriter::new(io::stdout().lock());

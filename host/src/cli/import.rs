@@ -55,8 +55,8 @@ pub(crate) struct Import {
     #[arg(long, short, value_name = "NAME")]
     tenant: String,
 
-    /// Session to import into; without it the one that a file names, or else the default session, or for files that
-    /// were searched for one of the file's name. Where there are several, each goes to ID/<its own id>
+    /// Session to import into; without it the one that a file names, or else the default session, or one of the file's
+    /// name where there are several. Where there are several, each goes to ID/<its own id>
     #[arg(long, short, value_name = "ID")]
     session: Option<String>,
 
@@ -147,7 +147,7 @@ impl Import {
             Item::Nothing(_, error) => return Err(error),
             Item::StandardInput => tokio::task::spawn_blocking(|| Input::spool("standard input", io::stdin())).await?,
             Item::Source(source) => {
-                unnamed = source.session_name();
+                unnamed = source.session_name(several);
                 tokio::task::spawn_blocking(move || source.open()).await?
             }
         };
@@ -158,7 +158,7 @@ impl Import {
             Arc::new(move |progress| bar.tell(progress))
         });
         let session = self.session.clone();
-        let options = Options { format: self.format, session, one_of_several: several, unnamed, now: None };
+        let options = Options { format: self.format, session, one_of_several: several, unnamed, ..Options::default() };
         let done = if self.dry_run {
             run(input, &mut Memory::ids_only(), options).await
         } else {
@@ -277,7 +277,11 @@ fn print(out: &mut impl Write, file: &str, done: &anyhow::Result<Report>, dry_ru
     }
     print_problems(out, "failed", BAD, &report.failed)?;
     if let Some(why) = &report.stopped {
-        writeln!(out, "  {BAD}stopped:{PLAIN} {}. Run it again to go on.", harmless(why).trim_end_matches('.'))?;
+        writeln!(
+            out,
+            "  {BAD}stopped:{PLAIN} {}. What was stored until then stays, and the same import goes on from there.",
+            harmless(why).trim_end_matches('.')
+        )?;
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ use std::{io, path::PathBuf, process::ExitCode};
 
 use anyhow::{Context as _, ensure};
 use clap::{Args, Parser, Subcommand};
-use talktree::{Session, Talktree};
+use talktree::{Session, Talktree, Tenant};
 
 /// Durable conversation trees for LLM agents: every message, every branch, one sandboxed SQLite file per tenant.
 #[derive(Parser)]
@@ -99,6 +99,19 @@ impl Root {
             self.root.display()
         );
         Ok(Talktree::open(&self.root).await?)
+    }
+}
+
+impl Root {
+    /// A tenant that is there: a name that was never written is a slip of the pen too.
+    async fn open_tenant(&self, name: &str) -> anyhow::Result<Tenant> {
+        let tenant = self.open().await?.tenant(name)?;
+        ensure!(
+            tenant.is_written().await?,
+            "there is no tenant {:?} here; `talktree tenants` lists those that there are",
+            terminal::harmless(name)
+        );
+        Ok(tenant)
     }
 }
 

@@ -60,7 +60,7 @@ impl Prune {
         let now = Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC);
         let limit = now.checked_sub(self.older_than).context("--older-than reaches too far back")?;
         let limit = limit.timestamp().as_millisecond();
-        let tenant = self.root.open().await?.tenant(&self.tenant)?;
+        let tenant = self.root.open_tenant(&self.tenant).await?;
         let mut old: Vec<SessionEntry> = Vec::new();
         let (mut cursor, mut kept) = (None, 0);
         loop {

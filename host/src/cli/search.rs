@@ -75,7 +75,7 @@ enum Place {
 
 impl Search {
     pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
-        let tenant = self.root.open().await?.tenant(&self.tenant)?;
+        let tenant = self.root.open_tenant(&self.tenant).await?;
         let mut fields = SearchFields::empty();
         for place in &self.places {
             fields |= match place {

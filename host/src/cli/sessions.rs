@@ -44,7 +44,7 @@ pub(crate) struct Sessions {
 
 impl Sessions {
     pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
-        let tenant = self.root.open().await?.tenant(&self.tenant)?;
+        let tenant = self.root.open_tenant(&self.tenant).await?;
         let mut out: Box<dyn Write> = if self.json {
             Box::new(BufWriter::new(io::stdout()))
         } else {

@@ -15,11 +15,17 @@ use super::{
 /// Bytes of a page. A line above it stands alone.
 const PAGE_BYTES: usize = 4 << 20;
 
-/// What the first line of every export is.
+/// What the first and the last line of every export are.
 #[derive(Deserialize)]
 struct Header {
     #[serde(rename = "type")]
     kind: String,
+    session: Option<String>,
+}
+
+/// Whether a line is the last one of an export.
+fn is_the_end(line: &str) -> bool {
+    serde_json::from_str::<Header>(line).is_ok_and(|line| line.kind == "end" && line.session.is_none())
 }
 
 /// Whether a file that begins with these bytes is an export.
@@ -37,6 +43,7 @@ pub(super) async fn run<S: Sink>(mut input: Input, sink: &mut S, options: &Optio
     let mut sessions: HashMap<String, usize> = HashMap::new();
     // Lines of the pages before this one.
     let mut before = 0;
+    let mut ended = options.part;
     loop {
         let (back, read) = spawn_blocking(move || {
             let read = page(&mut input);
@@ -45,17 +52,25 @@ pub(super) async fn run<S: Sink>(mut input: Input, sink: &mut S, options: &Optio
         .await?;
         input = back;
         let (page, lines) = match read {
-            Ok(page) if page.0.is_empty() => return Ok(report),
+            Ok(page) if page.0.is_empty() => {
+                if !ended {
+                    report
+                        .failed
+                        .add(format_args!("behind line {before}"), "the export was cut off: its end is missing");
+                }
+                return Ok(report);
+            }
             Ok(page) => page,
             Err(error) => {
                 report.stopped = Some(ImportError::Io(error).to_string());
                 return Ok(report);
             }
         };
+        ended |= page.lines().next_back().is_some_and(is_the_end);
         let taken = match sink.take_lines(options.session.as_deref(), page).await {
             Ok(taken) => taken,
             Err(stop) => {
-                report.stopped = Some(stop.0);
+                report.stop(stop);
                 return Ok(report);
             }
         };

@@ -4,6 +4,9 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::{Serialize, Serializer, ser::SerializeSeq};
 
+use super::run::Stop;
+use crate::ErrorKind;
+
 /// How many problems of one kind are listed; beyond that they are counted.
 const LISTED: usize = 1_000;
 
@@ -101,9 +104,17 @@ pub struct Report {
     pub failed: Problems,
     /// Why the import ended before its end, if it did. Run again, it goes on.
     pub stopped: Option<String>,
+    /// The kind of error of the store that ended it.
+    #[serde(skip)]
+    pub stopped_by: Option<ErrorKind>,
 }
 
 impl Report {
+    pub(crate) fn stop(&mut self, stop: Stop) {
+        self.stopped = Some(stop.why);
+        self.stopped_by = stop.kind;
+    }
+
     /// How many messages were stored.
     pub fn imported(&self) -> u64 {
         self.sessions.iter().map(|session| session.imported).sum()

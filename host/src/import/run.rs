@@ -8,6 +8,8 @@ use std::{
 
 use tokio::task::{JoinError, spawn_blocking};
 
+use crate::ErrorKind;
+
 use super::{
     format::Format,
     input::Input,
@@ -55,6 +57,8 @@ pub struct Options {
     /// The session; none: the one that the input names. Where the input holds several and one is named here, each goes
     /// to `<this>/<its own id>`.
     pub session: Option<String>,
+    /// The input is a page of an export of Talktree: it need not have the end.
+    pub part: bool,
     /// The input is one of several: its session goes to `<session>/<its own id>` even if it holds no other.
     pub one_of_several: bool,
     /// The id of a session that the input does not name; none: that of the default session, `""`. Where the input holds
@@ -77,11 +81,23 @@ pub enum Outcome {
 
 /// Why nothing more can be stored, such as a full disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stop(pub String);
+pub struct Stop {
+    /// In a sentence.
+    pub why: String,
+    /// The kind of error of the store, where that is the reason.
+    pub kind: Option<ErrorKind>,
+}
+
+impl Stop {
+    /// For a reason that is none of the store's.
+    pub fn new(why: impl Into<String>) -> Self {
+        Self { why: why.into(), kind: None }
+    }
+}
 
 impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.why)
     }
 }
 
@@ -167,7 +183,10 @@ pub async fn run<S: Sink>(mut input: Input, sink: &mut S, options: Options) -> R
     let names = session_ids(&plan, &named);
     let now = options.now.unwrap_or_else(now);
     let (plan, stop) = store_all(plan, sink, &names, now).await?;
-    let mut report = Report { format: format.name(), stopped: stop.map(|stop| stop.0), ..Report::default() };
+    let mut report = Report { format: format.name(), ..Report::default() };
+    if let Some(stop) = stop {
+        report.stop(stop);
+    }
     let leaves: Vec<_> = (0..names.len()).map(|session| plan.leaf(session)).collect();
     report.failed = plan.outline.failed;
     for ((session, id), leaf) in plan.outline.sessions.into_iter().zip(names).zip(leaves) {
@@ -227,7 +246,7 @@ async fn store_all<S: Sink>(
         plan = back;
         let batch = match read {
             Ok(batch) => batch,
-            Err(error) => return Ok((plan, Some(Stop(ImportError::Io(error).to_string())))),
+            Err(error) => return Ok((plan, Some(Stop::new(ImportError::Io(error).to_string())))),
         };
         let Some(first) = batch.first() else { break };
         let name = names[first.session].as_str();
@@ -303,7 +322,7 @@ async fn store_batch<S: Sink>(
     while !batch.is_empty() {
         let outcomes = sink.store(name, &batch, now).await?;
         if outcomes.is_empty() {
-            return Err(Stop("the store did not say what became of a message".to_owned()));
+            return Err(Stop::new("the store did not say what became of a message"));
         }
         let rest = batch.split_off(outcomes.len().min(batch.len()));
         for (record, outcome) in batch.into_iter().zip(outcomes) {
@@ -341,7 +360,7 @@ mod tests {
 
     impl Sink for Moody {
         async fn take_lines(&mut self, _session: Option<&str>, _lines: String) -> Result<Vec<LinesTaken>, Stop> {
-            Err(Stop("it takes no exports".to_owned()))
+            Err(Stop::new("it takes no exports"))
         }
 
         async fn is_empty(&mut self, session: &str) -> Result<bool, Stop> {
@@ -352,7 +371,7 @@ mod tests {
             let mut outcomes = Vec::new();
             for record in batch {
                 if self.left == 0 {
-                    let full = Stop("the disk is full".to_owned());
+                    let full = Stop::new("the disk is full");
                     return if outcomes.is_empty() { Err(full) } else { Ok(outcomes) };
                 }
                 self.left -= 1;

@@ -75,12 +75,12 @@ impl Source {
         Ok(input)
     }
 
-    /// What to call a session that it does not name: its name without the ending. None for a file that was named
-    /// itself.
-    pub fn session_name(&self) -> Option<String> {
+    /// What to call a session that it does not name: its name without the ending. None for a file that was named itself,
+    /// unless it was one of several.
+    pub fn session_name(&self, one_of_several: bool) -> Option<String> {
         let name = match &self.entry {
             Some(entry) => base_name(&entry.name).to_owned(),
-            None if self.searched => self.path.file_name()?.to_string_lossy().into_owned(),
+            None if self.searched || one_of_several => self.path.file_name()?.to_string_lossy().into_owned(),
             None => return None,
         };
         Some(name.rsplit_once('.').map_or(&*name, |(stem, _)| stem).to_owned())
@@ -185,6 +185,10 @@ fn search_archive(path: &Path, format: Option<Format>, found: &mut Found) -> io:
 fn looks_right(file: impl Read, name: &str, format: Option<Format>) -> io::Result<bool> {
     let mut head = Vec::new();
     file.take(HEAD).read_to_end(&mut head)?;
+    // Other files of an export are often empty lists.
+    if head.trim_ascii() == b"[]" {
+        return Ok(false);
+    }
     Ok(match format {
         None => Format::of_head(&head, name).is_some(),
         Some(format) => format.fits(&head, name),
@@ -263,7 +267,7 @@ mod tests {
         let mut input = found.sources[0].open().unwrap();
         assert_eq!((input.name(), input.len()), ("chat.json", CHAT.len() as u64));
         assert_eq!(Format::detect(&mut input).unwrap(), Format::AiSdk);
-        assert_eq!(found.sources[0].session_name().as_deref(), Some("chat"));
+        assert_eq!(found.sources[0].session_name(false).as_deref(), Some("chat"));
         assert!(find(root, Some(Format::Pi)).unwrap().sources.is_empty());
     }
 

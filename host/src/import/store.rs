@@ -119,5 +119,5 @@ fn is_about_a_message(error: &Error) -> bool {
 }
 
 fn stop(error: Error) -> Stop {
-    Stop(format!("{} ({})", error.message(), error.kind()))
+    Stop { why: format!("{} ({})", error.message(), error.kind()), kind: Some(error.kind()) }
 }

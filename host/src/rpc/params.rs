@@ -105,6 +105,19 @@ impl<'a> Params<'a> {
         self.given(name).map(|json| string(name, json)).transpose()
     }
 
+    /// A text that has to be given and may be anything: lone surrogates, which are no characters, become the sign for one
+    /// that is unknown.
+    pub(super) fn required_any_text(&self, name: &str) -> Result<String, Failure> {
+        let json = self.given(name).ok_or_else(|| missing(name))?;
+        check_type(name, json, "a string", json.starts_with('"'))?;
+        Ok(text(json).unwrap_or_else(|| String::from_utf16_lossy(&units(json))))
+    }
+
+    /// Any JSON, null too, as it stands.
+    pub(super) fn json_or_null(&self, name: &str) -> Result<String, Failure> {
+        self.present(name).map(str::to_owned).ok_or_else(|| missing(name))
+    }
+
     /// A text that has to be given.
     pub(super) fn required_text(&self, name: &str) -> Result<String, Failure> {
         self.text(name)?.ok_or_else(|| missing(name))
@@ -189,6 +202,25 @@ impl<'a> Params<'a> {
 pub(super) fn string(name: &str, json: &str) -> Result<String, Failure> {
     check_type(name, json, "a string", json.starts_with('"'))?;
     text(json).ok_or_else(|| Failure::argument(name, format!("{name:?} holds a lone surrogate: nothing is named so")))
+}
+
+/// The UTF-16 code units of a JSON string, lone surrogates among them.
+fn units(json: &str) -> Vec<u16> {
+    let mut units = Vec::new();
+    let mut rest = json.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(json);
+    while let Some(at) = rest.find('\\') {
+        units.extend(rest[..at].encode_utf16());
+        let escape = &rest[at..];
+        let length = if escape.as_bytes().get(1) == Some(&b'u') { 6 } else { 2 };
+        let (escape, behind) = escape.split_at(length.min(escape.len()));
+        match escape.strip_prefix("\\u").and_then(|digits| u16::from_str_radix(digits, 16).ok()) {
+            Some(unit) => units.push(unit),
+            None => units.extend(text(&format!("\"{escape}\"")).unwrap_or_default().encode_utf16()),
+        }
+        rest = behind;
+    }
+    units.extend(rest.encode_utf16());
+    units
 }
 
 /// Reads a list of texts.
@@ -290,6 +322,18 @@ mod tests {
     fn value<T>(json: &str, read: impl Fn(Params<'_>) -> Result<T, Failure>) -> T {
         let request = request(&format!(r#"{{"p":{json}}}"#));
         read(Params::of(&request, &[&["p"]]).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn any_text_can_be_looked_for_lone_surrogates_among_it() {
+        for (json, expected) in [
+            (r#""plain""#, "plain"),
+            (r#""\ud800""#, "\u{fffd}"),
+            (r#""部\udc00 a\"b\\""#, "部\u{fffd} a\"b\\"),
+            (r#""\ud83d\ude00 \ud83d""#, "\u{1f600} \u{fffd}"),
+        ] {
+            assert_eq!(value(json, |p| p.required_any_text("p")), expected, "{json}");
+        }
     }
 
     #[test]

@@ -144,7 +144,7 @@ pub(super) async fn tools(session: &Session) -> Answer {
 pub(super) async fn call_tool(session: &Session, params: Params<'_>) -> Answer {
     let name = params.required_text("name")?;
     // Model providers give the arguments as an object, or as a string that holds one.
-    let arguments = params.json("arguments")?;
+    let arguments = params.json_or_null("arguments")?;
     let arguments = if arguments.starts_with('"') { string("arguments", &arguments)? } else { arguments };
     let answer = session.call_tool(&name, &arguments).await?;
     Ok(Object::new().text("content", &answer.content).flag("isError", answer.is_error).finish())

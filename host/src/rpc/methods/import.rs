@@ -2,7 +2,7 @@
 
 use super::super::{failure::Failure, json::Object, params::Params};
 use crate::{
-    Tenant,
+    ErrorKind, Tenant,
     import::{Format, Input, Options, Report, run},
 };
 
@@ -17,13 +17,17 @@ pub(super) async fn import_data(tenant: &mut Tenant, params: Params<'_>) -> Answ
 
 /// A transcript of another program.
 async fn transcript(tenant: &mut Tenant, format: Format, session: Option<String>, data: String) -> Answer {
-    let options = Options { format: Some(format), session, ..Options::default() };
+    // An export may come page by page.
+    let options = Options { format: Some(format), session, part: true, ..Options::default() };
     let input = Input::bytes("", data).map_err(broken)?;
     let report = run(input, tenant, options).await.map_err(broken)?;
     match &report.stopped {
         None => answer(&report).map_err(broken),
         // What was stored until then stays; the same call goes on from there.
-        Some(why) => Err(broken(format_args!("the import stopped: {why}"))),
+        Some(why) => {
+            let kind = report.stopped_by.map_or("other", ErrorKind::as_str);
+            Err(Failure::store(kind, format!("the import stopped: {why}"), None, None, None))
+        }
     }
 }
 

@@ -21,7 +21,7 @@ pub(super) async fn search(tenant: &Tenant, params: Params<'_>) -> Result<String
         fields |= choice("include", &word, &FIELDS)?;
     }
     let page = tenant
-        .search(params.required_text("query")?)
+        .search(params.required_any_text("query")?)
         .session(params.session_if_given()?)
         .limit(params.number::<u32>("limit")?)
         .cursor(params.text("cursor")?)
