@@ -59,6 +59,11 @@
 //! written nothing. Any call can fail with `busy` (another process has the tenant, or too many calls wait), `timed-out`
 //! and `crashed` beside what its own documentation says.
 //!
+//! # Serving others
+//!
+//! [`rpc`] speaks JSON-RPC on any pair of byte streams, [`serve`] speaks it over HTTP and WebSockets, and [`mcp`] is for
+//! agents that use the Model Context Protocol.
+//!
 //! # Log
 //!
 //! Calls run in a [`tracing`] span with the tenant, the session and the operation. Content of messages is never logged.
@@ -75,17 +80,21 @@ mod directory;
 mod error;
 pub mod export;
 mod feed;
+mod fresh;
 mod history;
 pub mod import;
 mod lock;
+pub mod mcp;
 mod message;
 mod mirror;
 mod operations;
 pub mod rpc;
 mod runtime;
+pub mod said;
 mod sandbox;
 mod scheduler;
 mod search;
+pub mod serve;
 mod session;
 mod sessions;
 mod settings;

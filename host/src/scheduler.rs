@@ -151,6 +151,11 @@ impl Scheduler {
         &self.shared.settings.providers
     }
 
+    /// How many tenants have a thread, or wait for one.
+    pub(crate) fn live_tenants(&self) -> usize {
+        self.shared.lock().slots.len()
+    }
+
     /// Compacts beside the calls.
     pub(crate) fn compactor(&self) -> &Arc<Compactor> {
         &self.compactor

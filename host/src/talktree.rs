@@ -86,6 +86,11 @@ impl Talktree {
         self.scheduler.shut_down().await
     }
 
+    /// How many tenants have a thread at this moment, or wait for one.
+    pub fn live_tenants(&self) -> usize {
+        self.scheduler.live_tenants()
+    }
+
     /// Automatic compactions end, those that were asked for have ten seconds left. Calls are accepted as before.
     pub(crate) fn end_compactions(&self) {
         self.scheduler.compactor().wind_down(LAST_CALLS);

@@ -8,14 +8,18 @@ mod export;
 mod history;
 mod import;
 mod log;
-mod parts;
+mod mcp;
 mod prune;
 mod rpc;
+mod runtime;
 mod search;
+mod serve;
 mod sessions;
 mod show;
+mod signals;
 mod tenants;
 mod terminal;
+mod token;
 mod tree;
 mod values;
 
@@ -23,7 +27,7 @@ use std::{io, path::PathBuf, process::ExitCode};
 
 use anyhow::{Context as _, ensure};
 use clap::{Args, Parser, Subcommand};
-use talktree::{Session, Talktree, Tenant};
+use talktree::{Session, Talktree, Tenant, said as parts};
 
 /// Durable conversation trees for LLM agents: every message, every branch, one sandboxed SQLite file per tenant.
 #[derive(Parser)]
@@ -37,6 +41,8 @@ Examples:
   talktree show --root data --tenant easy               draw its tree
   talktree search --root data --tenant easy 部署        find messages by their words
   talktree rpc --root data                              serve JSON-RPC on stdin and stdout
+  talktree serve --root data                            serve it over HTTP and WebSockets
+  talktree mcp --root data --tenant easy                serve an agent, by the Model Context Protocol
 
 Exit codes: 0 done, 1 failed, 2 the command line was wrong.
 The log goes to stderr; TALKTREE_LOG says how much: error, warn (the default), info, debug, trace, or a filter such \
@@ -50,6 +56,9 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Rpc(rpc::Rpc),
+    Serve(Box<serve::Serve>),
+    Mcp(mcp::Mcp),
+    Token(token::Token),
     Import(import::Import),
     Export(export::Export),
     Show(show::Show),
@@ -139,9 +148,12 @@ pub(crate) fn main() -> ExitCode {
         .build()
         .context("the runtime cannot be started")
         .and_then(|runtime| {
-            runtime.block_on(async {
+            let done = runtime.block_on(async {
                 match cli.command {
                     Command::Rpc(rpc) => rpc.run().await,
+                    Command::Serve(serve) => serve.run().await,
+                    Command::Mcp(mcp) => mcp.run().await,
+                    Command::Token(token) => token.run(),
                     Command::Import(import) => import.run().await,
                     Command::Export(export) => export.run().await,
                     Command::Show(show) => show.run().await,
@@ -158,7 +170,10 @@ pub(crate) fn main() -> ExitCode {
                     Command::Prune(prune) => prune.run().await,
                     Command::Demo(demo) => demo.run(),
                 }
-            })
+            });
+            // What still reads stdin cannot be interrupted, and need not be waited for.
+            runtime.shutdown_background();
+            done
         });
     match done {
         Ok(code) => code,

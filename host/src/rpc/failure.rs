@@ -4,7 +4,7 @@ use super::json::Object;
 
 /// Why there is no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Failure {
+pub(crate) struct Failure {
     code: i32,
     message: String,
     /// Boxed, so that results stay small.
@@ -22,27 +22,27 @@ struct Data {
 
 impl Failure {
     /// The line is not JSON.
-    pub(super) fn parse(message: impl Into<String>) -> Self {
+    pub(crate) fn parse(message: impl Into<String>) -> Self {
         Self { code: -32700, message: message.into(), data: None }
     }
 
     /// The line is JSON, and not a request.
-    pub(super) fn request(message: impl Into<String>) -> Self {
+    pub(crate) fn request(message: impl Into<String>) -> Self {
         Self { code: -32600, message: message.into(), data: None }
     }
 
     /// There is no such method.
-    pub(super) fn method(name: &str) -> Self {
+    pub(crate) fn method(name: &str) -> Self {
         Self { code: -32601, message: format!("there is no method {}", shown(name)), data: None }
     }
 
     /// A param is missing, unknown, there twice or of the wrong type.
-    pub(super) fn param(message: impl Into<String>) -> Self {
+    pub(crate) fn param(message: impl Into<String>) -> Self {
         Self { code: -32602, message: message.into(), data: None }
     }
 
     /// An error of the store.
-    pub(super) fn store(
+    pub(crate) fn store(
         kind: &'static str,
         message: impl Into<String>,
         subject: Option<String>,
@@ -53,12 +53,17 @@ impl Failure {
     }
 
     /// A param of the right type with a value that cannot be.
-    pub(super) fn argument(name: &str, message: impl Into<String>) -> Self {
+    pub(crate) fn argument(name: &str, message: impl Into<String>) -> Self {
         Self::store("invalid-argument", message, Some(name.to_owned()), None, None)
     }
 
+    /// A sentence for a person.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// What kind it is, in one word: of errors of the store the name of their case.
-    pub(super) fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         match (&self.data, self.code) {
             (Some(data), _) => data.kind,
             (None, -32700) => "parse-error",
@@ -69,7 +74,7 @@ impl Failure {
     }
 
     /// The error object of an answer.
-    pub(super) fn json(&self) -> String {
+    pub(crate) fn json(&self) -> String {
         let mut error = Object::new();
         error.number("code", self.code).text("message", &self.message);
         if let Some(data) = &self.data {
@@ -91,7 +96,7 @@ impl Failure {
 }
 
 /// A name that the caller made up, quoted, and cut where it is long.
-pub(super) fn shown(name: &str) -> String {
+pub(crate) fn shown(name: &str) -> String {
     let short: String = name.chars().take(100).collect();
     if short.len() == name.len() { format!("{name:?}") } else { format!("{short:?}...") }
 }

@@ -8,10 +8,10 @@ use std::fmt::{Display, Write as _};
 use serde_json::Value;
 
 /// A JSON object that grows member by member.
-pub(super) struct Object(String);
+pub(crate) struct Object(String);
 
 impl Object {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(String::from("{"))
     }
 
@@ -24,25 +24,25 @@ impl Object {
     }
 
     /// A member that is JSON already.
-    pub(super) fn json(&mut self, key: &str, json: &str) -> &mut Self {
+    pub(crate) fn json(&mut self, key: &str, json: &str) -> &mut Self {
         self.key(key);
         push_json(&mut self.0, json);
         self
     }
 
     /// A member that is JSON already, or null.
-    pub(super) fn maybe_json(&mut self, key: &str, json: Option<&str>) -> &mut Self {
+    pub(crate) fn maybe_json(&mut self, key: &str, json: Option<&str>) -> &mut Self {
         self.json(key, json.unwrap_or("null"))
     }
 
-    pub(super) fn text(&mut self, key: &str, text: &str) -> &mut Self {
+    pub(crate) fn text(&mut self, key: &str, text: &str) -> &mut Self {
         self.key(key);
         push_text(&mut self.0, text);
         self
     }
 
     /// A text, or null.
-    pub(super) fn maybe_text(&mut self, key: &str, text: Option<&str>) -> &mut Self {
+    pub(crate) fn maybe_text(&mut self, key: &str, text: Option<&str>) -> &mut Self {
         match text {
             Some(text) => self.text(key, text),
             None => self.json(key, "null"),
@@ -50,7 +50,7 @@ impl Object {
     }
 
     /// A whole number, which is written as it shows itself.
-    pub(super) fn number(&mut self, key: &str, number: impl Display) -> &mut Self {
+    pub(crate) fn number(&mut self, key: &str, number: impl Display) -> &mut Self {
         self.key(key);
         // Writing to a string does not fail.
         let _ = write!(self.0, "{number}");
@@ -58,7 +58,7 @@ impl Object {
     }
 
     /// A whole number, or null.
-    pub(super) fn maybe_number(&mut self, key: &str, number: Option<impl Display>) -> &mut Self {
+    pub(crate) fn maybe_number(&mut self, key: &str, number: Option<impl Display>) -> &mut Self {
         match number {
             Some(number) => self.number(key, number),
             None => self.json(key, "null"),
@@ -66,26 +66,26 @@ impl Object {
     }
 
     /// A finite number.
-    pub(super) fn real(&mut self, key: &str, number: f64) -> &mut Self {
+    pub(crate) fn real(&mut self, key: &str, number: f64) -> &mut Self {
         self.json(key, &Value::from(number).to_string())
     }
 
-    pub(super) fn flag(&mut self, key: &str, flag: bool) -> &mut Self {
+    pub(crate) fn flag(&mut self, key: &str, flag: bool) -> &mut Self {
         self.json(key, if flag { "true" } else { "false" })
     }
 
-    pub(super) fn texts(&mut self, key: &str, texts: &[String]) -> &mut Self {
+    pub(crate) fn texts(&mut self, key: &str, texts: &[String]) -> &mut Self {
         self.list(key, texts, |text, out| push_text(out, text))
     }
 
     /// A list whose elements are written one by one.
-    pub(super) fn list<T>(&mut self, key: &str, items: &[T], write: impl FnMut(&T, &mut String)) -> &mut Self {
+    pub(crate) fn list<T>(&mut self, key: &str, items: &[T], write: impl FnMut(&T, &mut String)) -> &mut Self {
         self.key(key);
         push_list(&mut self.0, items, write);
         self
     }
 
-    pub(super) fn finish(&mut self) -> String {
+    pub(crate) fn finish(&mut self) -> String {
         let mut text = std::mem::take(&mut self.0);
         text.push('}');
         text
@@ -94,7 +94,7 @@ impl Object {
 
 /// Copies JSON text in. A line break can only be white space between its tokens there, and would end the line of the
 /// answer: it becomes a space.
-pub(super) fn push_json(out: &mut String, json: &str) {
+pub(crate) fn push_json(out: &mut String, json: &str) {
     let mut rest = json;
     while let Some(at) = rest.find(['\n', '\r']) {
         out.push_str(&rest[..at]);
@@ -105,7 +105,7 @@ pub(super) fn push_json(out: &mut String, json: &str) {
 }
 
 /// Writes a list whose elements are written one by one.
-pub(super) fn push_list<T>(out: &mut String, items: &[T], mut write: impl FnMut(&T, &mut String)) {
+pub(crate) fn push_list<T>(out: &mut String, items: &[T], mut write: impl FnMut(&T, &mut String)) {
     out.push('[');
     for (at, item) in items.iter().enumerate() {
         if at > 0 {
@@ -117,7 +117,7 @@ pub(super) fn push_list<T>(out: &mut String, items: &[T], mut write: impl FnMut(
 }
 
 /// Writes a text as a JSON string.
-pub(super) fn push_text(out: &mut String, text: &str) {
+pub(crate) fn push_text(out: &mut String, text: &str) {
     let _ = write!(out, "{}", Value::from(text));
 }
 

@@ -21,6 +21,7 @@
 
 mod connection;
 mod failure;
+mod follow;
 mod json;
 mod lanes;
 mod lines;
@@ -32,7 +33,12 @@ mod request;
 mod serve;
 mod service;
 
+pub(crate) use failure::Failure;
+pub(crate) use follow::{Followed, Follower};
+pub(crate) use json::{Object, push_text};
+pub(crate) use pipeline::{Answers, Pipeline};
 pub use serve::{DEFAULT_MAX_REQUEST, serve};
+pub(crate) use service::{Caller, Observer, Service, Taken};
 
 /// Version of the methods and their params, as `ping` tells it: that of the component's interface.
 pub const API_VERSION: &str = "0.1.0";

@@ -9,10 +9,12 @@ use std::{
 };
 
 use futures::FutureExt as _;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     connection::{Connection, Subscription},
     failure::Failure,
+    json::Object,
     methods::Call,
     request::{Refused, Request},
 };
@@ -35,6 +37,12 @@ impl Caller {
     /// Somebody who may use these tenants.
     pub(crate) fn of(tenants: Arc<Tenants>) -> Self {
         Self { tenants, tenant: None }
+    }
+
+    /// The same, for one of the tenants only, which need not be named in requests.
+    pub(crate) fn confined_to(&self, tenant: &str) -> Result<Self, Failure> {
+        self.check(tenant)?;
+        Ok(Self { tenants: Arc::new(Tenants::only(tenant)), tenant: Some(tenant.into()) })
     }
 
     /// The tenant that need not be named.
@@ -69,6 +77,8 @@ pub(crate) struct Service {
     talktree: Talktree,
     caller: Caller,
     observer: Option<Arc<dyn Observer>>,
+    /// From then on nothing waits for an event any longer.
+    ending: CancellationToken,
 }
 
 /// What a line turned out to be.
@@ -98,7 +108,17 @@ pub(crate) struct Reply {
 
 impl Service {
     pub(crate) fn new(talktree: Talktree, caller: Caller, observer: Option<Arc<dyn Observer>>) -> Self {
-        Self { talktree, caller, observer }
+        Self { talktree, caller, observer, ending: CancellationToken::new() }
+    }
+
+    /// The same, which lets nothing wait for an event any longer when this is cancelled.
+    pub(crate) fn ending_with(self, ending: CancellationToken) -> Self {
+        Self { ending, ..self }
+    }
+
+    /// The tenant that its caller is confined to.
+    pub(crate) fn tenant(&self) -> Option<&str> {
+        self.caller.tenant()
     }
 
     /// Reads a line as a request.
@@ -112,6 +132,49 @@ impl Service {
             Err(Refused { id: Some(id), failure }) => Taken::Refused(self.refused(id, failure)),
             Err(Refused { id: None, .. }) => Taken::Nothing,
         }
+    }
+
+    /// Carries out a method with these params: the result's JSON text.
+    pub(crate) async fn invoke(&self, method: &str, params: &mut Object) -> Result<String, Failure> {
+        let mut line = Object::new();
+        line.text("jsonrpc", "2.0").text("method", method).json("params", &params.finish());
+        let call = match Request::parse(line.finish().into_bytes()) {
+            Ok(Some(request)) => Call::of(request, &self.caller),
+            Ok(None) => Err(Failure::request("there is no request")),
+            Err(refused) => Err(refused.failure),
+        };
+        // Without a connection there is no subscription.
+        self.carry_out(call, None).await.map(|(result, _)| result)
+    }
+
+    /// Carries out a call, and tells so. One that panics has failed.
+    async fn carry_out(
+        &self,
+        call: Result<Call, Failure>,
+        connection: Option<&Connection>,
+    ) -> Result<(String, Option<Subscription>), Failure> {
+        let begun = Instant::now();
+        let method = call.as_ref().map_or(NO_METHOD, Call::method);
+        let ending = async {
+            match connection {
+                Some(connection) => connection.ending().await,
+                None => self.ending.cancelled().await,
+            }
+        };
+        let outcome = match call {
+            Ok(call) => {
+                let carried_out = call.run(&self.talktree, &self.caller, connection, ending);
+                AssertUnwindSafe(carried_out).catch_unwind().await.unwrap_or_else(|_| {
+                    let sentence = "the call broke down; its outcome is unknown: retry with the same message id";
+                    Err(Failure::store("crashed", sentence, None, None, None))
+                })
+            }
+            Err(failure) => Err(failure),
+        };
+        if let Some(observer) = &self.observer {
+            observer.called(method, outcome.as_ref().err().map(Failure::kind), begun.elapsed());
+        }
+        outcome
     }
 
     /// The answer to what could not be read at all.
@@ -144,25 +207,10 @@ impl Task {
     /// Carries it out, and gives the answer if one is wanted, and the subscription that begins behind it.
     pub(crate) async fn run(self, connection: Option<&Connection>) -> (Option<Reply>, Option<Subscription>) {
         let Self { service, id, call } = self;
-        let begun = Instant::now();
-        let method = call.as_ref().map_or(NO_METHOD, Call::method);
-        let outcome = match call {
-            Ok(call) => {
-                let carried_out = call.run(&service.talktree, &service.caller, connection);
-                AssertUnwindSafe(carried_out).catch_unwind().await.unwrap_or_else(|_| {
-                    let sentence = "the call broke down; its outcome is unknown: retry with the same message id";
-                    Err(Failure::store("crashed", sentence, None, None, None))
-                })
-            }
-            Err(failure) => Err(failure),
-        };
-        let (outcome, subscription) = match outcome {
+        let (outcome, subscription) = match service.carry_out(call, connection).await {
             Ok((result, subscription)) => (Ok(result), subscription),
             Err(failure) => (Err(failure), None),
         };
-        if let Some(observer) = &service.observer {
-            observer.called(method, outcome.as_ref().err().map(Failure::kind), begun.elapsed());
-        }
         match (id, outcome) {
             (Some(id), outcome) => (Some(Reply { id: Some(id), outcome }), subscription),
             (None, Err(failure)) => {
@@ -177,6 +225,13 @@ impl Task {
                 (None, None)
             }
         }
+    }
+}
+
+impl Task {
+    /// Carries it out where nothing but one answer can go back.
+    pub(crate) async fn run_alone(self) -> Option<Reply> {
+        self.run(None).await.0
     }
 }
 
@@ -206,5 +261,10 @@ impl Reply {
     /// Writes it as one JSON text without line breaks.
     pub(crate) fn write(&self, output: &mut impl Write) -> io::Result<()> {
         self.pieces().iter().try_for_each(|piece| output.write_all(piece.as_bytes()))
+    }
+
+    /// It as one JSON text without line breaks.
+    pub(crate) fn into_text(self) -> String {
+        self.pieces().concat()
     }
 }

@@ -190,12 +190,13 @@ impl Call {
     }
 
     /// Carries it out: the result's JSON text, and the subscription that begins when it is on its way. Without a
-    /// connection there is nothing that events could go out by.
+    /// connection there is nothing that events could go out by. What waits for an event waits until `ending` at most.
     pub(super) async fn run(
         self,
         talktree: &Talktree,
         caller: &Caller,
         connection: Option<&Connection>,
+        ending: impl Future<Output = ()> + Send,
     ) -> Result<(String, Option<Subscription>), Failure> {
         if matches!(self.method, Method::Subscribe | Method::Unsubscribe) {
             let params = Params::of(&self.request, &[self.method.scope().params(), self.method.params()])?;
@@ -210,12 +211,6 @@ impl Call {
                 _ => Ok((feed::unsubscribe(params, connection)?, None)),
             };
         }
-        let ending = async {
-            match connection {
-                Some(connection) => connection.ending().await,
-                None => std::future::pending().await,
-            }
-        };
         Ok((self.answer(talktree, caller, ending).await?, None))
     }
 

@@ -13,7 +13,7 @@ const EXCERPT: usize = 240;
 
 /// One piece of what a message says.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub enum Said {
     /// In its own words.
     Text(String),
     /// Something else, told in a few words.
@@ -21,7 +21,7 @@ pub(crate) enum Said {
 }
 
 /// The pieces of a message, given as JSON text.
-pub(crate) fn said(message: &str) -> Vec<Said> {
+pub fn said(message: &str) -> Vec<Said> {
     let parts = member(message, "parts").and_then(|parts| serde_json::from_str::<Vec<&RawValue>>(parts).ok());
     parts.unwrap_or_default().into_iter().map(|part| part_said(part.get())).collect()
 }
