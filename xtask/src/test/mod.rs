@@ -2,6 +2,7 @@
 
 mod cases;
 mod examples;
+mod mcp;
 mod readme;
 
 use std::{
@@ -73,6 +74,7 @@ const STAGES: &[Stage] = &[
     Stage { name: "documentation tests", quick: false, run: |_| passed(run(native(&["test"]).arg("--doc"))) },
     Stage { name: "examples", quick: false, run: |_| passed(examples::run_all()) },
     Stage { name: "README", quick: false, run: |_| passed(readme::check()) },
+    Stage { name: "MCP client", quick: false, run: |_| mcp::run_client() },
     Stage { name: "conformance cases", quick: false, run: |_| cases::run_resolved() },
 ];
 
