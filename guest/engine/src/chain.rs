@@ -135,5 +135,5 @@ impl Tx<'_> {
 
 /// What a store says that contradicts itself.
 pub(crate) fn damaged(what: String) -> Error {
-    Error::new(Kind::Corrupt, format!("the store contradicts itself: {what}: other parts of it may still be read; a snapshot from before is the way back"))
+    Error::new(Kind::Corrupt, format!("the store contradicts itself: {what}; other parts may still be read"))
 }

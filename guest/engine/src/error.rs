@@ -112,7 +112,7 @@ impl From<rusqlite::Error> for Error {
                 (Kind::Busy, "another instance is using the store; try again")
             }
             ErrorCode::NotADatabase => (Kind::NotAStore, "the file is not a database; it was left alone"),
-            ErrorCode::DatabaseCorrupt => (Kind::Corrupt, "the file is damaged here: other parts of it may still be read; a snapshot from before is the way back"),
+            ErrorCode::DatabaseCorrupt => (Kind::Corrupt, "the file is damaged here; other parts may still be read"),
             ErrorCode::OutOfMemory => {
                 (Kind::OverLimit, "the memory limit does not allow this; raise it or ask for less")
             }
