@@ -9,13 +9,17 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, ErrorKind, Result};
 use crate::settings::CacheChoice;
 
+/// What lies in there is swept by wasmtime when it is old or too much, and with it whatever else does: so it is a directory
+/// of its own, beside what others may keep in the one above.
+const COMPILED: &str = "compiled";
+
 /// The directory to use, or none. A directory that the caller chose must be safe; the user's own is left unused if it
 /// is not, or cannot be made: then code is compiled anew in every process.
 pub(crate) fn choose(choice: &CacheChoice) -> Result<Option<PathBuf>> {
     match choice {
         CacheChoice::Off => Ok(None),
-        CacheChoice::Directory(path) => prepare(path).map(Some),
-        CacheChoice::User => Ok(user_directory().and_then(|path| match prepare(&path) {
+        CacheChoice::Directory(path) => prepare(&path.join(COMPILED)).map(Some),
+        CacheChoice::User => Ok(user_directory().and_then(|path| match prepare(&path.join(COMPILED)) {
             Ok(path) => Some(path),
             Err(error) => {
                 tracing::warn!(%error, "compiled code is not kept: every start takes seconds longer");
