@@ -244,6 +244,7 @@ impl Tx<'_> {
     /// Removes chains that hold nothing and that nothing hangs on, and then those above of which that has become true.
     fn drop_empty_chains(&self, session: &mut Session, chains: BTreeSet<u32>) -> Result<()> {
         let mut open: Vec<u32> = chains.into_iter().collect();
+        let mut left = Vec::new();
         // Younger chains first: they hang on older ones.
         while let Some(key) = open.pop() {
             let Some(chain) = self.find_chain(key)? else { continue };
@@ -254,8 +255,12 @@ impl Tx<'_> {
             }
             self.statement("DELETE FROM chain WHERE key = ?1")?.execute([key])?;
             self.statement("DELETE FROM correction WHERE chain = ?1")?.execute([key])?;
-            self.leave_chain(session, key, chain.attach)?;
+            left.push((key, chain.attach));
             open.extend(chain.attach.map(Key::chain));
+        }
+        // Only now is it known what still hangs where: branches may have gone together.
+        for (key, attach) in left {
+            self.leave_chain(session, key, attach)?;
         }
         Ok(())
     }

@@ -252,6 +252,24 @@ fn compare(store: &mut Tree, model: &Model, leaf: usize, page: u32) {
     }
 }
 
+#[test]
+fn a_summary_of_what_stays_survives_when_several_branches_below_go_at_once() {
+    let (_directory, mut store) = store();
+    let parents = [None, Some(0), Some(1), Some(2), Some(1), Some(4)];
+    for (node, parent) in parents.into_iter().enumerate() {
+        let parent = parent.map_or(Parent::Root, |parent: usize| Parent::Id(name(parent)));
+        let options = AppendOptions { parent, ..AppendOptions::default() };
+        assert!(store.append_message("", &text(node), &options).unwrap().inserted);
+    }
+    let side = AppendOptions { parent: Parent::Id(name(1)), ..AppendOptions::default() };
+    assert!(store.append_message("", &text(6), &side).unwrap().inserted);
+    let id = store.add_compaction("", "S", &name(0), &name(6)).unwrap().id;
+    store.delete_messages("", &[name(1)], DeleteMode::Subtree, false).unwrap();
+    let left = store.get_compactions("").unwrap();
+    assert_eq!(left.iter().map(|made| (&*made.id, made.count)).collect::<Vec<_>>(), [(&*id, 1)]);
+    assert_eq!(ids(&store.get_history("", &HistoryView::default()).unwrap()), [format!("compaction_{id}")]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
