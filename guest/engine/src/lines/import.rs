@@ -4,11 +4,12 @@
 //! in any order that puts a message behind its parent, or in one call with it.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use rusqlite::{OptionalExtension, params};
 
 use super::line::Line;
+use super::waiting::Lost;
 use super::{VERSION, memory};
 use crate::append::{now, valid_time};
 use crate::context::Frozen;
@@ -50,7 +51,7 @@ impl<P: Place> Store<P> {
 }
 
 /// Why a line is not taken: it is reported, or it ends the call.
-enum Refusal {
+pub(super) enum Refusal {
     Line(String),
     Call(Error),
 }
@@ -76,7 +77,7 @@ impl From<rusqlite::Error> for Refusal {
     }
 }
 
-type Taken<T = ()> = std::result::Result<T, Refusal>;
+pub(super) type Taken<T = ()> = std::result::Result<T, Refusal>;
 
 /// The session that lines go to at present.
 struct Current {
@@ -86,8 +87,8 @@ struct Current {
     event: Option<i64>,
 }
 
-struct Taker<'a, 'tx, 'l> {
-    tx: &'a mut Tx<'tx>,
+pub(super) struct Taker<'a, 'tx, 'l> {
+    pub(super) tx: &'a mut Tx<'tx>,
     now: i64,
     /// The session that all lines go to.
     to: Option<&'l str>,
@@ -98,16 +99,7 @@ struct Taker<'a, 'tx, 'l> {
     /// Which of the reports is a session's.
     reported: HashMap<Option<String>, usize>,
     /// Messages whose parents have not come yet, by session and parent.
-    waiting: HashMap<(String, String), Vec<(u32, &'l str)>>,
-}
-
-/// What becomes of a message whose parent is not there.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Lost {
-    /// It waits: the parent may come.
-    Waits,
-    /// It hangs below the message before it: the parent does not come any more.
-    HangsBefore,
+    pub(super) waiting: BTreeMap<(String, String), Vec<(u32, &'l str)>>,
 }
 
 impl<'a, 'tx, 'l> Taker<'a, 'tx, 'l> {
@@ -120,7 +112,7 @@ impl<'a, 'tx, 'l> Taker<'a, 'tx, 'l> {
             current: None,
             reports: Vec::new(),
             reported: HashMap::new(),
-            waiting: HashMap::new(),
+            waiting: BTreeMap::new(),
         }
     }
 
@@ -279,81 +271,8 @@ impl<'a, 'tx, 'l> Taker<'a, 'tx, 'l> {
         Ok(())
     }
 
-    /// Stores what still waits in a session: where a line is damaged, what answered its message hangs below the message
-    /// before it, so that one line costs one message. Those that wait for each other in a circle go on waiting.
-    fn settle(&mut self, session: &str) -> Taken {
-        let (mut lost, mut ids) = (Vec::new(), HashSet::new());
-        for ((_, parent), lines) in self.waiting.iter().filter(|((of, _), _)| of == session) {
-            for &(number, text) in lines {
-                let id = Line::read(text)
-                    .ok()
-                    .and_then(|line| Some(Incoming::parse(line.raw("message")?).ok()?.id().to_owned()));
-                ids.extend(id);
-                lost.push((number, text, parent.clone()));
-            }
-        }
-        lost.retain(|(_, _, parent)| !ids.contains(parent));
-        lost.sort_by_key(|&(number, ..)| number);
-        for (number, text, parent) in lost {
-            self.waiting.remove(&(session.to_owned(), parent));
-            let taken = match Line::read(text) {
-                Ok(line) => self.store_message(session, number, text, &line, Lost::HangsBefore),
-                Err(why) => Err(why.into()),
-            };
-            match taken {
-                Ok(Some(stored)) => self.take_waiting(session, stored)?,
-                Ok(None) => {}
-                Err(Refusal::Line(why)) => self.fail(Some(session.to_owned()), number, why),
-                Err(refusal) => return Err(refusal),
-            }
-        }
-        Ok(())
-    }
-
-    /// The message with the greatest seq below this one, or the newest where none is said.
-    fn before(&self, session: &Session, seq: Option<u32>) -> Result<Option<Key>> {
-        let Some(seq) = seq else { return Ok(session.leaf) };
-        let mut runs =
-            self.tx.statement("SELECT seq, chain FROM run WHERE session = ?1 AND seq < ?2 ORDER BY seq DESC")?;
-        let mut rows = runs.query(params![session.key, seq])?;
-        let mut to = seq.saturating_sub(1);
-        while let Some(row) = rows.next()? {
-            let (from, chain): (u32, u32) = (row.get(0)?, row.get(1)?);
-            let found: Option<Key> = self
-                .tx
-                .statement("SELECT key FROM message WHERE key >= ?1 AND key <= ?2 ORDER BY key DESC LIMIT 1")?
-                .query_row(params![Key::new(chain, from), Key::new(chain, to)], |row| row.get(0))
-                .optional()?;
-            if found.is_some() {
-                return Ok(found);
-            }
-            to = from.saturating_sub(1);
-        }
-        Ok(None)
-    }
-
-    /// Takes what has waited for a message, and for what that brings, one after the other.
-    fn take_waiting(&mut self, session: &str, stored: String) -> Taken {
-        let mut stored = vec![stored];
-        while let Some(parent) = stored.pop() {
-            let Some(waiting) = self.waiting.remove(&(session.to_owned(), parent)) else { continue };
-            for (number, text) in waiting {
-                let taken = match Line::read(text) {
-                    Ok(line) => self.store_message(session, number, text, &line, Lost::Waits),
-                    Err(why) => Err(why.into()),
-                };
-                match taken {
-                    Ok(next) => stored.extend(next),
-                    Err(Refusal::Line(why)) => self.fail(Some(session.to_owned()), number, why),
-                    Err(refusal) => return Err(refusal),
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Stores a message and answers its id. None: it is there already, or waits for its parent.
-    fn store_message(
+    pub(super) fn store_message(
         &mut self,
         id: &str,
         number: u32,
@@ -614,29 +533,16 @@ impl<'a, 'tx, 'l> Taker<'a, 'tx, 'l> {
     }
 
     fn finish(mut self) -> Result<Vec<LinesReport>> {
-        let sessions: HashSet<String> = self.waiting.keys().map(|(session, _)| session.clone()).collect();
-        for session in sessions {
-            match self.settle(&session) {
-                Ok(()) => {}
-                Err(Refusal::Line(why)) => self.fail(Some(session), 0, why),
-                Err(Refusal::Call(error)) => return Err(error),
-            }
-        }
+        self.settle_all()?;
         self.save()?;
-        let waiting = std::mem::take(&mut self.waiting);
-        for ((session, parent), lines) in waiting {
-            for (number, _) in lines {
-                let why = format!("its parent {parent:?} waits for it in turn: they answer each other in a circle");
-                self.fail(Some(session.clone()), number, why);
-            }
-        }
+        self.report_circles();
         for report in &mut self.reports {
             report.failed.sort_by_key(|failure| failure.line);
         }
         Ok(self.reports)
     }
 
-    fn fail(&mut self, session: Option<String>, line: u32, why: String) {
+    pub(super) fn fail(&mut self, session: Option<String>, line: u32, why: String) {
         self.report(session.as_deref()).failed.push(LineFailure { line, why });
     }
 

@@ -7,14 +7,15 @@
 //! An import takes page after page, each in one transaction. What later pages have to know of earlier ones (places that
 //! hold no message, which sessions are new) stands in the table `landing` until the export's last line.
 //!
-//! - [`export`] writes lines, [`import`] takes them; [`line`] reads one, [`memory`] is about blocks, [`places`] finds
-//!   places without a message.
+//! - [`export`] writes lines, [`import`] takes them; [`line`] reads one, [`memory`] is about blocks, [`waiting`]
+//!   keeps messages until their parents come, [`places`] finds places without a message.
 
 mod export;
 mod import;
 mod line;
 mod memory;
 mod places;
+mod waiting;
 
 /// The version of the format: what the first line of an export says.
 const VERSION: i64 = 1;
