@@ -39,7 +39,17 @@ impl<P: Place> Store<P> {
         if query.is_empty() && options.cursor.is_none() || !self.is_written()? {
             return Ok(Page { items: Vec::new(), cursor: None });
         }
-        while self.update_index()? {}
+        if !self.place().read_only() {
+            // Nearly always the index lacks nothing, and one transaction is all.
+            let found = self.read(|tx| match tx.search_lacks()? {
+                true => Ok(None),
+                false => tx.find(&query, options, limit).map(Some),
+            })?;
+            if let Some(page) = found {
+                return Ok(page);
+            }
+            while self.update_index()? {}
+        }
         self.read(|tx| tx.find(&query, options, limit))
     }
 }
