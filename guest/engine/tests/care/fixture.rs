@@ -70,16 +70,22 @@ pub(crate) fn fill<P: Place>(store: &mut Store<P>) {
     store.configure(&ConfigScope::Session("other 🌳".to_owned()), &change).unwrap();
 }
 
-/// Run by hand, with `--run-ignored only`, before the schema changes: it writes the fixture of the present one.
+/// The fixture of the present schema: one file, closed, and what a store of it answers. With `TALKTREE_FIXTURES` it is
+/// written there, which is to be done once before the schema changes.
 #[test]
-#[ignore = "writes a fixture of the present schema into the source tree"]
-fn write_a_fixture() {
+fn a_closed_store_is_one_file_that_can_be_kept_as_a_fixture() {
     let directory = tempfile::tempdir().unwrap();
     let mut store = Store::new(Directory::new(directory.path()), Options::default());
     fill(&mut store);
     let answers = everything(&mut store, &SESSIONS);
     store.close().unwrap();
-    let name = fixtures().join(format!("schema-{SCHEMA_VERSION}"));
-    std::fs::copy(directory.path().join(FILE_NAME), name.with_extension("db")).unwrap();
-    std::fs::write(name.with_extension("txt"), answers).unwrap();
+    let kept = tempfile::tempdir().unwrap();
+    std::fs::copy(directory.path().join(FILE_NAME), kept.path().join(FILE_NAME)).unwrap();
+    let mut again = Store::new(Directory::new(kept.path()), Options::default());
+    assert_eq!(everything(&mut again, &SESSIONS), answers);
+    if let Some(fixtures) = std::env::var_os("TALKTREE_FIXTURES") {
+        let name = Path::new(&fixtures).join(format!("schema-{SCHEMA_VERSION}"));
+        std::fs::copy(directory.path().join(FILE_NAME), name.with_extension("db")).unwrap();
+        std::fs::write(name.with_extension("txt"), answers).unwrap();
+    }
 }

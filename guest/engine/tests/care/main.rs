@@ -5,6 +5,8 @@ mod common;
 mod fixture;
 mod log;
 mod migrate;
+#[path = "../places/mount.rs"]
+mod mount;
 mod reads;
 mod room;
 mod snapshot;

@@ -1,12 +1,12 @@
 //! Room that is given back, and what is left of what was deleted.
 
 use std::path::Path;
-use std::process::Command;
 
 use talktree_engine::{DeleteMode, Directory, FILE_NAME, HistoryView, Kind, SearchOptions, Store};
 
 use super::common::{append, names, open};
 use super::fixture::{SESSIONS, fill};
+use super::mount::Mount;
 use super::reads::everything;
 
 /// Every byte of the directory.
@@ -95,23 +95,6 @@ fn a_vacuum_of_nothing_creates_nothing() {
     let report = open(directory.path()).vacuum().unwrap();
     assert_eq!((report.before, report.after), (0, 0));
     assert!(names(directory.path()).is_empty());
-}
-
-/// A small file system in memory, taken down again at the end.
-struct Mount<'a>(&'a Path);
-
-impl<'a> Mount<'a> {
-    fn new(path: &'a Path, size: &str) -> Option<Self> {
-        let options = format!("size={size}");
-        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "talktree-test"]).arg(path).output();
-        mount.is_ok_and(|output| output.status.success()).then_some(Self(path))
-    }
-}
-
-impl Drop for Mount<'_> {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.0).output();
-    }
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! What lasts: restarts, places that can only be read, random writes against the slowest obvious model.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use proptest::prelude::*;
 use rusqlite::Connection;
-use talktree_engine::{BlockKind, BlockWrite, Directory, FILE_NAME, Kind, Options, Place, Result, Store, WriteAction};
+use talktree_engine::{BlockKind, BlockWrite, FILE_NAME, Kind, WriteAction};
 
 use super::common::{entry, is_empty, kind, open, refused, replace, store};
+use super::read_only_place::read_only;
 
 #[test]
 fn everything_is_there_after_a_restart() {
@@ -25,55 +26,6 @@ fn everything_is_there_after_a_restart() {
     assert_eq!(after, before);
     assert!(after.0[1].entries[0].loaded);
     assert!(store.check().unwrap().sound);
-}
-
-/// A directory of which its surroundings say that it can only be read.
-struct ReadOnly(Directory);
-
-impl Place for ReadOnly {
-    fn database(&self) -> PathBuf {
-        self.0.database()
-    }
-
-    fn exists(&self) -> Result<bool> {
-        self.0.exists()
-    }
-
-    fn read_only(&self) -> bool {
-        true
-    }
-
-    fn begin(&mut self, write: bool) -> Result<bool> {
-        self.0.begin(write)
-    }
-
-    fn end(&mut self) -> Result<()> {
-        self.0.end()
-    }
-
-    fn sweep(&mut self) -> Result<()> {
-        panic!("nothing is removed from a place that can only be read");
-    }
-
-    fn file_size(&self, name: &str) -> Result<Option<u64>> {
-        self.0.file_size(name)
-    }
-
-    fn read_file(&self, name: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
-        self.0.read_file(name, offset, length)
-    }
-
-    fn rename_file(&mut self, from: &str, _to: &str) -> Result<()> {
-        panic!("{from} is renamed in a place that can only be read");
-    }
-
-    fn remove_file(&mut self, name: &str) -> Result<()> {
-        panic!("{name} is removed from a place that can only be read");
-    }
-}
-
-fn read_only(directory: &Path) -> Store<ReadOnly> {
-    Store::new(ReadOnly(Directory::new(directory)), Options::default())
 }
 
 #[test]

@@ -10,6 +10,8 @@ mod kept;
 mod limits;
 mod past;
 mod prompt;
+#[path = "../places/read_only.rs"]
+mod read_only_place;
 mod reminder;
 mod tools;
 mod versions;

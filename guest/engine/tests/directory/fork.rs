@@ -1,3 +1,5 @@
+//! Forks: paths that became sessions of their own.
+
 use proptest::prelude::*;
 use talktree_engine::{
     AppendOptions, ChangeOptions, ConfigScope, ConfigurationChange, DeleteMode, EventKind, HistoryView, ImportItem,

@@ -1,3 +1,5 @@
+//! What a search finds of sessions that were forked or deleted.
+
 use talktree_engine::{SearchFields, SearchOptions};
 
 use super::common::{Opened, append, assert_sound, store};

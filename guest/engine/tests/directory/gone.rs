@@ -1,3 +1,5 @@
+//! Sessions that are deleted: nothing of them is left, and their ids are free.
+
 use rusqlite::Connection;
 use talktree_engine::{
     AppendOptions, BlockDefinition, BlockScope, ChangeOptions, ConfigScope, ConfigurationChange, DeleteMode, EventKind,

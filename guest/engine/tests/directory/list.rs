@@ -1,3 +1,5 @@
+//! The list of sessions: its order, what it says, and that it reads no messages.
+
 use rusqlite::Connection;
 use talktree_engine::{
     ConfigScope, ConfigurationChange, DeleteMode, FILE_NAME, ImportItem, Kind, SessionEntry, Setting, Source,

@@ -1,3 +1,5 @@
+//! Titles: who gave them, and which stays.
+
 use talktree_engine::{ChangeOptions, EventKind, Kind};
 
 use super::common::{append, kind, store};

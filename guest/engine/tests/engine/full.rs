@@ -1,29 +1,10 @@
 //! A disk without room. It takes a file system of a given size, which only root can have made; elsewhere the same is
 //! tried through the component.
 
-use std::path::Path;
-use std::process::Command;
-
 use talktree_engine::{AppendOptions, HistoryView, Kind};
 
 use super::common::{message, store};
-
-/// A small file system in memory, taken down again at the end.
-struct Mount<'a>(&'a Path);
-
-impl<'a> Mount<'a> {
-    fn new(path: &'a Path, size: &str) -> Option<Self> {
-        let options = format!("size={size}");
-        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "talktree-test"]).arg(path).output();
-        mount.is_ok_and(|output| output.status.success()).then_some(Self(path))
-    }
-}
-
-impl Drop for Mount<'_> {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.0).output();
-    }
-}
+use super::mount::Mount;
 
 #[test]
 fn a_full_disk_loses_nothing_and_the_store_goes_on_when_there_is_room() {

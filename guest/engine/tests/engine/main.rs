@@ -10,5 +10,9 @@ mod damage;
 mod depth;
 mod files;
 mod full;
+#[path = "../places/mount.rs"]
+mod mount;
 mod read_only;
+#[path = "../places/read_only.rs"]
+mod read_only_place;
 mod sums;

@@ -6,4 +6,6 @@ mod contract;
 mod cost;
 mod oracle;
 mod read_only;
+#[path = "../places/read_only.rs"]
+mod read_only_place;
 mod writes;
