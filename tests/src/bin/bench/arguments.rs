@@ -67,6 +67,8 @@ pub(crate) enum Group {
     Armed,
     /// Searching, making the index, and appending while there is one
     Search,
+    /// As many sessions as the largest store has messages: listing them, and the log while they are written
+    Sessions,
     /// Bytes on disk per message
     Disk,
     /// Rows, pages and system calls per append

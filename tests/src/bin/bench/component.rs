@@ -85,6 +85,19 @@ impl Contender for Component {
         Ok(amount)
     }
 
+    fn append_to(&mut self, session: &str, message: &str) -> Result<()> {
+        let session = self.session.tenant().session(session);
+        let result = self.runtime.block_on(session.append_message(message).into_future())?;
+        ensure!(result.inserted, "not inserted");
+        Ok(())
+    }
+
+    fn list(&mut self, limit: u32, cursor: Option<String>) -> Result<Option<(usize, Option<String>)>> {
+        let list = self.session.tenant().list_sessions().limit(limit).cursor(cursor);
+        let page = self.runtime.block_on(list.into_future())?;
+        Ok(Some((page.sessions.len(), page.cursor)))
+    }
+
     fn search(&mut self, query: &str) -> Result<Option<usize>> {
         let page = self.runtime.block_on(self.session.search(query).into_future())?;
         Ok(Some(page.results.len()))

@@ -90,6 +90,12 @@ pub(crate) trait Contender {
     /// Reads the present leaf.
     fn read_leaf(&mut self) -> Result<Amount>;
 
+    /// Appends one message to a session of this id.
+    fn append_to(&mut self, session: &str, message: &str) -> Result<()>;
+
+    /// How many sessions a page of the list has, and where the next one begins; none: there is no list.
+    fn list(&mut self, limit: u32, cursor: Option<String>) -> Result<Option<(usize, Option<String>)>>;
+
     /// How many of the first 20 results a search finds, content and all; none: there is no search.
     fn search(&mut self, query: &str) -> Result<Option<usize>>;
 

@@ -78,6 +78,16 @@ impl Contender for Engine {
         Ok(amount)
     }
 
+    fn append_to(&mut self, session: &str, message: &str) -> Result<()> {
+        ensure!(self.store.append_message(session, message, &AppendOptions::default())?.inserted, "not inserted");
+        Ok(())
+    }
+
+    fn list(&mut self, limit: u32, cursor: Option<String>) -> Result<Option<(usize, Option<String>)>> {
+        let page = self.store.list_sessions(cursor.as_deref(), Some(limit))?;
+        Ok(Some((page.items.len(), page.cursor)))
+    }
+
     fn search(&mut self, query: &str) -> Result<Option<usize>> {
         let options = SearchOptions { session: Some(String::new()), ..SearchOptions::default() };
         Ok(Some(self.store.search(query, &options)?.items.len()))

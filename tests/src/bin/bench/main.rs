@@ -11,6 +11,7 @@ mod memory;
 mod plain;
 mod report;
 mod search;
+mod sessions;
 mod space;
 mod speed;
 mod workload;

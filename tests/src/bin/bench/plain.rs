@@ -130,6 +130,14 @@ impl Contender for Plain {
         Ok(amount)
     }
 
+    fn append_to(&mut self, _session: &str, message: &str) -> Result<()> {
+        self.append(message)
+    }
+
+    fn list(&mut self, _limit: u32, _cursor: Option<String>) -> Result<Option<(usize, Option<String>)>> {
+        Ok(None)
+    }
+
     fn search(&mut self, _query: &str) -> Result<Option<usize>> {
         Ok(None)
     }

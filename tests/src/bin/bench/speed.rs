@@ -10,6 +10,7 @@ use crate::figures::{Row, Samples, Target, Unit, median};
 use crate::lab::Lab;
 use crate::large;
 use crate::search;
+use crate::sessions;
 
 /// Budget of the newest messages.
 const RECENT_BYTES: u64 = 64 * 1024;
@@ -38,6 +39,9 @@ pub(crate) fn rows(arguments: &Arguments, lab: &mut Lab) -> Result<Vec<Row>> {
     }
     if arguments.wants(Group::Search) {
         rows.extend(search::rows(lab)?);
+    }
+    if arguments.wants(Group::Sessions) {
+        rows.extend(sessions::rows(lab)?);
     }
     if arguments.wants(Group::Armed) {
         rows.push(armed(lab)?);
