@@ -1,18 +1,14 @@
 //! The feed through SIGKILL at any moment: every change once, in order, whatever the reader had read before.
 
-use std::io::{BufRead, Write};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::kill::Random;
+use super::kill::{AHEAD, Moment, Random, write_until_killed};
 use super::program::{Program, append};
 
 /// How often the program is killed, where `TALKTREE_KILLS` says nothing else.
 const KILLS: u32 = 60;
-
-/// Requests that may be under way at once.
-const AHEAD: usize = 16;
 
 fn kills() -> u32 {
     std::env::var("TALKTREE_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(KILLS)
@@ -49,40 +45,6 @@ fn event(number: usize) -> Value {
     json!({"type": kind, "sessionId": session(number), "ids": [format!("m{id}")]})
 }
 
-/// Writes from a number on until the program dies, and answers how many writes were acknowledged.
-fn write_until_killed(program: &mut Program, from: usize, after: Duration) -> usize {
-    let (mut input, output) = program.pipes();
-    let (permits, wait) = std::sync::mpsc::sync_channel::<()>(AHEAD);
-    let writer = std::thread::spawn(move || {
-        for number in from.. {
-            let (method, params) = write(number);
-            let request = json!({"jsonrpc": "2.0", "id": number, "method": method, "params": params});
-            if permits.send(()).is_err() || writeln!(input, "{request}").is_err() {
-                return;
-            }
-        }
-    });
-    let reader = std::thread::spawn(move || {
-        let mut acknowledged = 0;
-        for line in output.lines() {
-            let Ok(answer) = line.map_err(drop).and_then(|line| serde_json::from_str::<Value>(&line).map_err(drop))
-            else {
-                break;
-            };
-            assert!(answer["error"].is_null(), "{answer}");
-            acknowledged += 1;
-            let _ = wait.recv();
-        }
-        acknowledged
-    });
-    std::thread::sleep(after);
-    program.child.kill().unwrap();
-    program.child.wait().unwrap();
-    let acknowledged = reader.join().unwrap();
-    writer.join().unwrap();
-    acknowledged
-}
-
 /// Everything after a cursor, in pages of random size, and where that ends.
 fn follow(program: &mut Program, random: &mut Random, mut cursor: Value) -> (Vec<Value>, Value) {
     let mut events = Vec::new();
@@ -108,8 +70,8 @@ fn slow_the_feed_survives_kills_at_random_moments_without_a_gap_or_a_repeat() {
     let (mut told, mut cursor) = (0, Value::Null);
     for kill in 0..kills() {
         let mut program = Program::start(root.path());
-        let after = Duration::from_micros(random.below(250_000));
-        let acknowledged = write_until_killed(&mut program, told, after);
+        let moment = Moment::AfterStart(Duration::from_micros(random.below(250_000)));
+        let acknowledged = write_until_killed(&mut program, told, &moment, write);
         let mut program = Program::start(root.path());
         // A reader that was killed in the middle begins again where it was.
         let (events, end) = follow(&mut program, &mut random, cursor.clone());

@@ -11,7 +11,7 @@ use super::program::{Program, append};
 const KILLS: u32 = 100;
 
 /// Requests that may be under way at once.
-const AHEAD: usize = 16;
+pub(crate) const AHEAD: usize = 16;
 
 /// A sequence of numbers that looks random, other ones in each run.
 pub(crate) struct Random(u64);
@@ -41,21 +41,26 @@ fn text(number: usize) -> String {
 }
 
 /// When the program is killed.
-enum Moment {
+pub(crate) enum Moment {
     /// So long after it was started: it may not have come to its first answer.
     AfterStart(Duration),
     /// So long after its first answer.
     AfterAnswer(Duration),
 }
 
-/// Appends messages from a number on until the program dies, and answers how many were acknowledged.
-fn append_until_killed(program: &mut Program, from: usize, moment: &Moment) -> usize {
+/// Sends the writes from a number on until the program dies, and answers how many were acknowledged.
+pub(crate) fn write_until_killed(
+    program: &mut Program,
+    from: usize,
+    moment: &Moment,
+    write: impl Fn(usize) -> (&'static str, Value) + Send + 'static,
+) -> usize {
     let (mut input, output) = program.pipes();
     let (permits, wait) = std::sync::mpsc::sync_channel::<()>(AHEAD);
     let writer = std::thread::spawn(move || {
         for number in from.. {
-            let params = append("t", &format!("m{number}"), &text(number));
-            let request = json!({"jsonrpc": "2.0", "id": number, "method": "appendMessage", "params": params});
+            let (method, params) = write(number);
+            let request = json!({"jsonrpc": "2.0", "id": number, "method": method, "params": params});
             if permits.send(()).is_err() || writeln!(input, "{request}").is_err() {
                 return;
             }
@@ -105,7 +110,9 @@ fn slow_every_acknowledged_write_is_found_after_100_kills_at_random_moments() {
             Moment::AfterAnswer(Duration::from_micros(random.below(300_000)))
         };
         let mut program = Program::start(root.path());
-        let acknowledged = append_until_killed(&mut program, stored, &moment);
+        let acknowledged = write_until_killed(&mut program, stored, &moment, |number| {
+            ("appendMessage", append("t", &format!("m{number}"), &text(number)))
+        });
         useful += u32::from(acknowledged > 0);
         let mut program = Program::start(root.path());
         let ids = program.ids("t");
