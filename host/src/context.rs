@@ -216,38 +216,16 @@ impl Session {
     /// Carries out a tool call of a model, whose arguments are JSON text. What a model may get wrong is an answer, never
     /// an error.
     pub fn call_tool(&self, name: &str, arguments: &str) -> Call<ToolAnswer> {
-        let (session, name, arguments) = (self.clone(), name.to_owned(), arguments.to_owned());
-        if name != SESSION_SEARCH {
-            // A tenant that was never written has no blocks, so that no tool can write anything there.
-            return self.call_context("call-tool", Access::Write(|_| false), move |guest, store, session| {
-                guest.call_call_tool(store, session, &name, &arguments)
+        let [name, arguments] = [name, arguments].map(str::to_owned);
+        if name == SESSION_SEARCH {
+            let session = self.id().to_owned();
+            return self.tenant().with_index(self.span("call-tool"), move |sessions, store| {
+                sessions.talktree_sessions_context().call_call_tool(store, &session, &name, &arguments)
             });
         }
-        // As every search, it lets other calls in between the steps of the index.
-        let first = self.search_turn(&name, &arguments);
-        self.tenant().follow(async move {
-            let mut turn = first;
-            loop {
-                if let Some(answer) = turn.await? {
-                    return Ok(answer);
-                }
-                turn = session.search_turn(&name, &arguments);
-            }
-        })
-    }
-
-    /// A step of the index, and the tool call itself if that was the last one.
-    fn search_turn(&self, name: &str, arguments: &str) -> Call<Option<ToolAnswer>> {
-        let (session, name, arguments) = (self.id().to_owned(), name.to_owned(), arguments.to_owned());
-        self.tenant().enqueue_any(self.span("call-tool"), Access::Read, move |sessions, store| {
-            match sessions.talktree_sessions_store().call_update_index(&mut *store)? {
-                Ok(true) => Ok(Ok(None)),
-                Ok(false) => {
-                    let guest = sessions.talktree_sessions_context();
-                    Ok(guest.call_call_tool(store, &session, &name, &arguments)?.map(Some))
-                }
-                Err(error) => Ok(Err(error)),
-            }
+        // A tenant that was never written has no blocks, so that no tool can write anything there.
+        self.call_context("call-tool", Access::Write(|_| false), move |guest, store, session| {
+            guest.call_call_tool(store, session, &name, &arguments)
         })
     }
 }

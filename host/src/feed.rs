@@ -17,7 +17,15 @@ use crate::types::{Change, ChangeOptions, ChangePage, EventKind};
 /// How long one call of a stream waits for an event before it asks again.
 const STREAM_PATIENCE: Duration = Duration::from_secs(3600);
 
+/// A cursor that no feed has given: what answers it says where the present end is.
+pub(crate) const PRESENT_END: &str = "end";
+
 impl Tenant {
+    /// Where the feed ends now: the cursor of the answer.
+    pub(crate) fn end_of_feed(&self) -> Call<ChangePage> {
+        self.changes().cursor(PRESENT_END.to_owned()).limit(1).into_future()
+    }
+
     /// What happened in the tenant's store, in order and without gaps, in pages.
     ///
     /// A page with `reset` says that the cursor was of no use and that events may have been missed: read what is needed

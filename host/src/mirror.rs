@@ -14,9 +14,6 @@ use crate::session::Session;
 use crate::tenant::Tenant;
 use crate::types::{Change, EventKind};
 
-/// No cursor of any feed: what answers it says where the present end is.
-const PRESENT_END: &str = "end";
-
 impl Tenant {
     /// Tells a listener of everything that happens in the tenant from now on, in order, until the subscription is dropped.
     ///
@@ -44,11 +41,6 @@ impl Session {
     }
 }
 
-/// Where the feed ends now.
-async fn present_end(tenant: &Tenant) -> Result<String> {
-    Ok(tenant.changes().cursor(PRESENT_END.to_owned()).limit(1).await?.cursor)
-}
-
 /// A listener that is told of events until this is dropped.
 #[derive(Debug)]
 #[must_use = "dropping it ends the subscription"]
@@ -60,7 +52,7 @@ impl Subscription {
     fn new(tenant: &Tenant, changes: Changes, mut listener: impl FnMut(FeedItem) + Send + 'static) -> Self {
         let for_task = tenant.clone();
         // Asked for before this returns, so that nothing that is written afterwards is missed.
-        let end = tenant.changes().cursor(PRESENT_END.to_owned()).limit(1).into_future();
+        let end = tenant.end_of_feed();
         let task = tenant.tokio().spawn(async move {
             let told = async {
                 let end = end.await?.cursor;
@@ -112,7 +104,7 @@ impl<T> MirrorBuilder<T> {
     /// Reads the path to the present leaf and follows the session from there.
     pub async fn start(self) -> Result<Mirror<T>> {
         let Self { session, transform, intercept } = self;
-        let cursor = present_end(session.tenant()).await?;
+        let cursor = session.tenant().end_of_feed().await?.cursor;
         let mut mirror = Mirror {
             feed: session.tenant().changes().session(session.id().to_owned()).cursor(cursor).stream(),
             session,

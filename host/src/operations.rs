@@ -77,6 +77,8 @@ macro_rules! page_setters {
     };
 }
 
+pub(crate) use page_setters;
+
 operation! {
     /// See [`Session::append_message`].
     AppendMessage -> AppendResult { message: Result<String, Error>, options: AppendOptions, }

@@ -1,9 +1,16 @@
 //! Search, in one session or in all of a tenant's.
 
 use std::future::IntoFuture;
+use std::sync::Arc;
 
+use tracing::Span;
+use wasmtime::Store;
+
+use crate::bindings::Sessions;
+use crate::bindings::talktree::sessions::types as wit;
 use crate::call::{Access, Call};
 use crate::error::Result;
+use crate::sandbox::Guest;
 use crate::session::Session;
 use crate::tenant::Tenant;
 use crate::types::{SearchFields, SearchOptions, SearchPage};
@@ -87,17 +94,6 @@ impl Search {
         self.options.fields = fields;
         self
     }
-
-    /// One turn of the tenant: a step of the index, and the search itself if that was the last one.
-    fn turn(&self) -> Call<Option<SearchPage>> {
-        let Self { tenant, query, options } = self.clone();
-        let span = tenant.span("search");
-        tenant.enqueue(span, Access::Read, move |guest, store| match guest.call_update_index(&mut *store)? {
-            Ok(true) => Ok(Ok(None)),
-            Ok(false) => Ok(guest.call_search(store, &query, &options)?.map(Some)),
-            Err(error) => Ok(Err(error)),
-        })
-    }
 }
 
 impl IntoFuture for Search {
@@ -105,15 +101,41 @@ impl IntoFuture for Search {
     type IntoFuture = Call<SearchPage>;
 
     fn into_future(self) -> Call<SearchPage> {
-        let first = self.turn();
-        let tenant = self.tenant.clone();
-        tenant.follow(async move {
-            let mut turn = first;
-            loop {
-                if let Some(page) = turn.await? {
-                    return Ok(page);
+        let Self { tenant, query, options } = self;
+        tenant.with_index(tenant.span("search"), move |sessions, store| {
+            sessions.talktree_sessions_store().call_search(store, &query, &options)
+        })
+    }
+}
+
+impl Tenant {
+    /// Makes a call that searches, with an index that lacks nothing: steps of it are turns of their own, so that other
+    /// calls come in between.
+    pub(crate) fn with_index<T, F>(&self, span: Span, function: F) -> Call<T>
+    where
+        T: Send + 'static,
+        F: Fn(&Sessions, &mut Store<Guest>) -> wasmtime::Result<Result<T, wit::Error>> + Send + Sync + 'static,
+    {
+        let function = Arc::new(function);
+        let turn = move |tenant: &Tenant| {
+            let function = Arc::clone(&function);
+            tenant.enqueue_any(span.clone(), Access::Read, move |sessions, store| {
+                match sessions.talktree_sessions_store().call_update_index(&mut *store)? {
+                    Ok(true) => Ok(Ok(None)),
+                    Ok(false) => Ok(function(sessions, store)?.map(Some)),
+                    Err(error) => Ok(Err(error)),
                 }
-                turn = self.turn();
+            })
+        };
+        let first = turn(self);
+        let tenant = self.clone();
+        self.follow(async move {
+            let mut answer = first.await?;
+            loop {
+                match answer {
+                    Some(answer) => return Ok(answer),
+                    None => answer = turn(&tenant).await?,
+                }
             }
         })
     }

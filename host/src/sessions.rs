@@ -4,6 +4,7 @@ use std::future::IntoFuture;
 
 use crate::call::{Access, Call};
 use crate::error::Result;
+use crate::operations::page_setters;
 use crate::session::Session;
 use crate::tenant::Tenant;
 use crate::types::{SessionEntry, SessionPage};
@@ -25,17 +26,7 @@ pub struct ListSessions {
 }
 
 impl ListSessions {
-    /// Goes on where the page with this cursor ended; none: from the beginning.
-    pub fn cursor(mut self, cursor: impl Into<Option<String>>) -> Self {
-        self.cursor = cursor.into();
-        self
-    }
-
-    /// How many at most in this page: 1 to 1,000; none: 100.
-    pub fn limit(mut self, limit: impl Into<Option<u32>>) -> Self {
-        self.limit = limit.into();
-        self
-    }
+    page_setters!();
 }
 
 impl IntoFuture for ListSessions {

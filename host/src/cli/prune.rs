@@ -78,7 +78,7 @@ impl Prune {
             }
         }
         let mut out = BufWriter::new(anstream::stdout());
-        let mut messages = 0;
+        let (mut sessions, mut messages) = (0, 0);
         for session in &old {
             // It may have been used since it was listed.
             if self.yes && tenant.session(&session.id).info().await?.last_activity_at >= limit {
@@ -87,6 +87,7 @@ impl Prune {
             if self.yes {
                 tenant.session(&session.id).delete().await?;
             }
+            sessions += 1;
             messages += u64::from(session.messages);
             let days = Timestamp::from_millisecond(session.last_activity_at)
                 .and_then(|time| now.timestamp().since((Unit::Hour, time)))
@@ -98,7 +99,7 @@ impl Prune {
         }
         out.flush()?;
         let word = if self.yes { "were deleted" } else { "would be deleted, with --yes" };
-        writeln!(io::stderr(), "{} sessions with {messages} messages {word}", old.len())?;
+        writeln!(io::stderr(), "{sessions} sessions with {messages} messages {word}")?;
         Ok(if self.yes || old.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 }

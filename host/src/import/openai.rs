@@ -223,16 +223,7 @@ fn calls(record: &Members<'_>, parts: &mut Writer) {
 
 /// A block of a tool's answer.
 fn item(block: &str) -> String {
-    let members = Members::of(block.as_bytes());
-    match string(&members, "text").filter(|_| members.text("type").as_deref() == Some("text")) {
-        Some(text) => {
-            let mut item = Writer::object();
-            item.put_text("type", "text").put("text", text);
-            OWN.put_rest(&mut item, "providerOptions", rest(&members, &["type", "text"]));
-            item.end()
-        }
-        None => OWN.custom_item(block),
-    }
+    OWN.item(block, &["text"])
 }
 
 #[cfg(test)]

@@ -131,6 +131,21 @@ impl Own {
         part.end()
     }
 
+    /// A block of a tool's answer: a text, if it is of one of these types.
+    pub(crate) fn item(self, block: &str, texts: &[&str]) -> String {
+        let members = Members::of(block.as_bytes());
+        let is_text = members.text("type").is_some_and(|kind| texts.contains(&&*kind));
+        match string(&members, "text").filter(|_| is_text) {
+            Some(text) => {
+                let mut item = Writer::object();
+                item.put_text("type", "text").put("text", text);
+                self.put_rest(&mut item, "providerOptions", rest(&members, &["type", "text"]));
+                item.end()
+            }
+            None => self.custom_item(block),
+        }
+    }
+
     /// A block that has no item of its own in a tool's output.
     pub(crate) fn custom_item(self, block: &str) -> String {
         let mut item = Writer::object();

@@ -6,10 +6,8 @@ use std::{
 };
 
 use futures::TryStreamExt as _;
-use tokio::{
-    sync::{mpsc, watch},
-    task::AbortHandle,
-};
+use tokio::{sync::mpsc, task::AbortHandle};
+use tokio_util::sync::CancellationToken;
 
 use super::{failure::Failure, json::Object, methods, pipeline::Answer, service::Reply};
 use crate::{Feed, FeedItem};
@@ -19,8 +17,8 @@ const MAX_SUBSCRIPTIONS: usize = 1_000;
 
 /// One stream of requests.
 pub(crate) struct Connection {
-    /// True: whatever waits for an event is answered as it is.
-    ending: watch::Sender<bool>,
+    /// From then on whatever waits for an event is answered as it is.
+    ending: CancellationToken,
     out: mpsc::Sender<Option<Answer>>,
     subscriptions: Mutex<Subscriptions>,
 }
@@ -39,24 +37,19 @@ pub(crate) struct Subscription {
 }
 
 impl Connection {
-    /// One whose answers and events go out here.
-    pub(super) fn new(out: mpsc::Sender<Option<Answer>>) -> Self {
-        Self { ending: watch::Sender::new(false), out, subscriptions: Mutex::default() }
+    /// One whose answers and events go out here, and that ends with this token at the latest.
+    pub(super) fn new(out: mpsc::Sender<Option<Answer>>, ending: &CancellationToken) -> Self {
+        Self { ending: ending.child_token(), out, subscriptions: Mutex::default() }
     }
 
-    /// Ready when nothing may wait any longer.
-    pub(super) fn ending(&self) -> impl Future<Output = ()> + Send + use<> {
-        let mut ending = self.ending.subscribe();
-        async move {
-            if ending.wait_for(|ending| *ending).await.is_err() {
-                // It is gone, and with it whoever could be kept waiting.
-            }
-        }
+    /// Cancelled when nothing may wait any longer.
+    pub(super) fn ending(&self) -> &CancellationToken {
+        &self.ending
     }
 
     /// Nothing waits any longer, and no more events go out.
     pub(super) fn end(&self) {
-        self.ending.send_replace(true);
+        self.ending.cancel();
         for task in self.lock().open.drain().filter_map(|(_, task)| task) {
             task.abort();
         }
@@ -97,7 +90,7 @@ impl Connection {
     pub(super) fn begin(&self, subscription: Subscription) {
         let number = subscription.number;
         let mut subscriptions = self.lock();
-        if *self.ending.borrow() {
+        if self.ending.is_cancelled() {
             return;
         }
         if let Some(task) = subscriptions.open.get_mut(&number) {

@@ -50,7 +50,7 @@ impl Pipeline {
     pub(crate) fn new(service: Service) -> (Arc<Self>, Answers) {
         let (answers, waiting) = mpsc::channel(ANSWERS);
         let budget = Arc::new(Semaphore::new(BUDGET as usize));
-        let connection = Connection::new(answers.clone());
+        let connection = Connection::new(answers.clone(), service.ending());
         (Arc::new(Self { service, lanes: Arc::default(), budget, answers, connection }), waiting)
     }
 

@@ -116,6 +116,11 @@ impl Service {
         Self { ending, ..self }
     }
 
+    /// Cancelled when nothing may wait for an event any longer.
+    pub(super) fn ending(&self) -> &CancellationToken {
+        &self.ending
+    }
+
     /// The tenant that its caller is confined to.
     pub(crate) fn tenant(&self) -> Option<&str> {
         self.caller.tenant()
@@ -155,12 +160,7 @@ impl Service {
     ) -> Result<(String, Option<Subscription>), Failure> {
         let begun = Instant::now();
         let method = call.as_ref().map_or(NO_METHOD, Call::method);
-        let ending = async {
-            match connection {
-                Some(connection) => connection.ending().await,
-                None => self.ending.cancelled().await,
-            }
-        };
+        let ending = connection.map_or(&self.ending, Connection::ending).cancelled();
         let outcome = match call {
             Ok(call) => {
                 let carried_out = call.run(&self.talktree, &self.caller, connection, ending);
@@ -226,9 +226,7 @@ impl Task {
             }
         }
     }
-}
 
-impl Task {
     /// Carries it out where nothing but one answer can go back.
     pub(crate) async fn run_alone(self) -> Option<Reply> {
         self.run(None).await.0

@@ -25,10 +25,9 @@ use super::{
     socket::{expiry, refuse},
     target::Target,
 };
+use crate::feed::PRESENT_END;
 use crate::rpc::{Failure, Followed, Follower, Object, push_text};
 
-/// What a cursor is that no feed has given: the answer says where the present end is.
-const PRESENT_END: &str = "end";
 /// How long one call waits for an event, in ms.
 const WAIT: u32 = 20_000;
 /// How often a sign of life is sent.

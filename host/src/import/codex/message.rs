@@ -187,15 +187,5 @@ fn output(item: &Members<'_>, id: Option<&str>, parts: &mut Writer) {
 }
 
 fn output_item(block: &str) -> String {
-    let members = Members::of(block.as_bytes());
-    let text = string(&members, "text");
-    match text.filter(|_| matches!(members.text("type").as_deref(), Some("input_text" | "output_text" | "text"))) {
-        Some(text) => {
-            let mut item = Writer::object();
-            item.put_text("type", "text").put("text", text);
-            OWN.put_rest(&mut item, "providerOptions", rest(&members, &["type", "text"]));
-            item.end()
-        }
-        None => OWN.custom_item(block),
-    }
+    OWN.item(block, &["input_text", "output_text", "text"])
 }

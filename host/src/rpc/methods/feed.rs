@@ -65,9 +65,6 @@ fn asked(tenant: &Tenant, params: Params<'_>) -> Result<Changes, Failure> {
     Ok(tenant.changes().cursor(params.text("cursor")?).session(params.session_if_given()?).kinds(kinds))
 }
 
-/// What a cursor is that no feed has given: the answer says where the present end is.
-const PRESENT_END: &str = "end";
-
 /// Subscribes to the feed, from a cursor or the present end on.
 pub(super) async fn subscribe(
     tenant: &Tenant,
@@ -77,7 +74,7 @@ pub(super) async fn subscribe(
     let mut asked = asked(tenant, params)?;
     let cursor = match params.text("cursor")? {
         Some(cursor) => cursor,
-        None => tenant.changes().cursor(PRESENT_END.to_owned()).limit(1).await?.cursor,
+        None => tenant.end_of_feed().await?.cursor,
     };
     asked = asked.cursor(cursor.clone());
     let (number, subscription) = connection.subscribe(asked.stream())?;
