@@ -189,10 +189,14 @@ fn an_instance_that_is_ended_at_any_moment_loses_nothing_that_it_reported() {
     let directory = TempDir::new().unwrap();
     let mut reported = 0;
     let mut ended = 0;
-    for round in 0..40_u64 {
+    for round in 0_u64.. {
+        if ended == 25 {
+            break;
+        }
+        assert!(round < 500, "only {ended} of {round} runs lived to report a row");
         let synchronous = ["OFF", "NORMAL", "FULL"][round as usize % 3];
-        // Long enough for some rows, and rarely a round number of anything.
-        let limit = Duration::from_micros(3_000 + round * 7_919 % 60_000);
+        // Long enough for some rows, more so the slower this machine is, and rarely a round number of anything.
+        let limit = Duration::from_micros(3_000 + round * 7_919 % 60_000 + round * 500);
         let outcome = run_for(directory.path(), FsPerms::ReadWrite, &["insert", "1000000", synchronous], limit);
         assert!(!outcome.passed);
         let rows = |line: Option<&str>| line.and_then(|line| line.parse::<u64>().ok());
@@ -205,7 +209,7 @@ fn an_instance_that_is_ended_at_any_moment_loses_nothing_that_it_reported() {
             ended += 1;
         }
     }
-    assert!(ended > 20 && reported > 100, "{ended} runs reported {reported} rows");
+    assert!(reported > 100, "{reported} rows");
     let next = passes(directory.path(), &["insert", "1", "FULL"]).printed;
     let next: u64 = next.lines().next().unwrap().parse().unwrap();
     assert!((reported + 1..reported + 10).contains(&next), "{next} follows {reported}");
