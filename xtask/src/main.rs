@@ -1,5 +1,6 @@
 //! `cargo xtask`: sets a machine up, builds, tests and measures Talktree. `cargo xtask help` lists the commands.
 
+mod ecosystem;
 mod guest;
 mod host;
 mod process;
@@ -16,12 +17,13 @@ use clap::{Parser, Subcommand};
 /// What `help` ends with.
 const EXAMPLES: &str = "\
 Examples:
-  cargo xtask demo            from a fresh clone to a conversation tree on the screen
-  cargo xtask test            all tests, as they run before a change goes in
-  cargo xtask test --quick    the same without slow tests, documentation and examples
-  cargo xtask setup --check   what is missing on this machine, without installing it
-  cargo xtask bench           how the component compares with the engine natively
-  eval \"$(cargo xtask env)\"   then plain cargo builds the guest, too
+  cargo xtask demo              from a fresh clone to a conversation tree on the screen
+  cargo xtask test              all tests, as they run before a change goes in
+  cargo xtask test --quick      the same without slow tests, documentation and examples
+  cargo xtask test --ecosystem  Talktree in all other hosts and languages, with their own tools
+  cargo xtask setup --check     what is missing on this machine, without installing it
+  cargo xtask bench             how the component compares with the engine natively
+  eval \"$(cargo xtask env)\"     then plain cargo builds the guest, too
 
 Exit codes: 0 done, 1 failed, 2 no such command or option, 3 something has to be installed by hand (it says what).
 
