@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -112,6 +112,14 @@ def test_messages_from_elsewhere_keep_their_parents_and_times(session: talktree.
     assert session.import_messages([ImportItem(texts[0], "a", 2_000), ImportItem(texts[1], "a", 500)]) == [True, True]
     assert [(m.id, m.parent_id, m.created_at) for m in session.branches("a")] == [("b", "a", 2_000), ("c", "a", 500)]
     assert not session.import_message(say("a", "other"), parent=None, created_at=9)
+    moment = datetime(2024, 2, 29, 12, 0, 0, 5000, tzinfo=timezone(timedelta(hours=8)))
+    session.import_message(say("d", "4"), parent="a", created_at=moment)
+    found = session.get_message("d")
+    assert found is not None
+    assert found.created == moment
+    assert [hit.id for hit in session.search("4", after=moment, before=moment)] == ["d"]
+    with pytest.raises(errors.InvalidArgumentError, match="time zone"):
+        session.search("4", after=moment.replace(tzinfo=None))
 
 
 @pytest.mark.parametrize(

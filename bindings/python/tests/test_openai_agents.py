@@ -278,6 +278,27 @@ def test_messages_of_other_programs_are_read_as_items(store: talktree.Store) -> 
     ]
 
 
+def test_recent_items_never_part_a_call_from_its_outputs_or_its_reasoning(store: talktree.Store) -> None:
+    session = TalktreeSession("a", store)
+    turns: list[dict[str, Any]] = []
+    for turn in range(4):
+        calls = [call(f"c{turn}{n}", n, id=f"fc_{turn}{n}") for n in range(3)]
+        thought = ITEMS[3] | {"id": f"rs_{turn}"}
+        answer = ITEMS[18] | {"id": f"msg_{turn}"}
+        turns += [user(f"go {turn}"), thought, *calls, *(output(f"c{turn}{n}") for n in range(3)), answer]
+    run(session.add_items(items(*turns)))
+    lengths = set()
+    for budget in range(1, 12_000, 150):
+        found: list[Any] = run(session.get_recent_items(budget))
+        assert found == turns[len(turns) - len(found) :]
+        lengths.add(len(found))
+        first = turns.index(found[0])
+        assert found[0].get("type") not in ("function_call", "function_call_output")
+        assert first == 0 or turns[first - 1].get("type") != "reasoning"
+    assert len(turns) in lengths
+    assert len(lengths) > 6
+
+
 # With the real runner
 
 

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
 import time
+import weakref
 from pathlib import Path
 
 import pytest
@@ -58,6 +60,27 @@ def test_a_store_that_is_only_read_is_not_written(tmp_path: Path) -> None:
         with pytest.raises(errors.ReadOnlyError):
             store.session().append_message(say("n", "x"))
     assert {path.name: path.stat().st_mtime_ns for path in place.iterdir()} == before
+
+
+def test_to_read_leaves_nothing_behind_in_a_directory(tmp_path: Path) -> None:
+    with talktree.open(tmp_path, read_only=True) as store:
+        assert list(store.session().history()) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_that_was_closed_or_has_crashed_leaves_no_memory_behind(tmp_path: Path) -> None:
+    store = talktree.open(tmp_path, memory_limit=16 << 20)
+    instances = []
+    for number in range(2):
+        store.session().append_message(say(str(number), "x"))
+        instances.append(weakref.ref(store._sandbox._instance))
+        with pytest.raises(errors.CrashedError):
+            store.session().append_message(say("large", "x" * (32 << 20)))
+    store.session().get_latest_leaf()
+    instances.append(weakref.ref(store._sandbox._instance))
+    store.close()
+    gc.collect()
+    assert [instance() for instance in instances] == [None] * 3
 
 
 COMPILE = "import sys, pathlib; from talktree._component import compiled; compiled(pathlib.Path(sys.argv[1]))"

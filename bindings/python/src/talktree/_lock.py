@@ -10,11 +10,12 @@ A lock dies with its holder. Windows has no such locks in Python's library: ther
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 from pathlib import Path
 
-from .errors import BusyError
+from .errors import BusyError, NotConfiguredError
 
 #: The name that the program gives to it.
 LOCK_FILE = "lock"
@@ -23,8 +24,8 @@ LOCK_FILE = "lock"
 class DirectoryLock:
     """A held lock, or none in a directory where nothing can be written."""
 
-    def __init__(self, directory: Path, *, alone: bool) -> None:
-        """Takes the lock at once, or raises :class:`BusyError`."""
+    def __init__(self, directory: Path, *, alone: bool, read_only: bool) -> None:
+        """Takes the lock at once, or raises :class:`BusyError`. To read only, no file is made for it."""
         self._file: int | None = None
         if sys.platform == "win32":
             return
@@ -33,11 +34,13 @@ class DirectoryLock:
         path = directory / LOCK_FILE
         while self._file is None:
             try:
-                file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
-            except (PermissionError, OSError) as error:
-                if isinstance(error, PermissionError) or error.errno == _READ_ONLY_FILE_SYSTEM:
+                file = os.open(path, _FLAGS | (os.O_RDONLY if read_only else os.O_RDWR | os.O_CREAT), 0o666)
+            except FileNotFoundError:
+                return
+            except OSError as error:
+                if error.errno in (errno.EACCES, errno.EROFS):
                     return
-                raise
+                raise NotConfiguredError(f"{path} cannot be locked: {error.strerror}", subject=str(path)) from error
             try:
                 fcntl.flock(file, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
             except BlockingIOError as error:
@@ -57,4 +60,4 @@ class DirectoryLock:
             self._file = None
 
 
-_READ_ONLY_FILE_SYSTEM = 30
+_FLAGS = 0 if sys.platform == "win32" else os.O_NOFOLLOW | os.O_CLOEXEC

@@ -92,8 +92,9 @@ class Sandbox:
         except WasmtimeError as error:
             # What trapped cannot be entered again.
             self._instance = None
-            said = instance.last_words()
-            _log.error("the component ended in %s: %s %s", name, error, said)
+            said = str(instance.last_words)
+            # As text: a log that kept the error would keep the instance.
+            _log.error("the component ended in %s: %s %s", name, str(error), said)
             raise CrashedError(
                 f"the component ended within {name}; whether it was done is unknown. Do it again with the same message id. "
                 f"{said or str(error)}"
@@ -119,6 +120,20 @@ class Sandbox:
                     instance.call(STORE, "close", ())
 
 
+class _LastWords:
+    """What the component says. The engine holds it for as long as the instance lives, so it must not hold the instance."""
+
+    def __init__(self) -> None:
+        self._said = bytearray()
+
+    def hear(self, data: bytes) -> None:
+        self._said += data
+        del self._said[:-_LAST_WORDS]
+
+    def __str__(self) -> str:
+        return self._said.decode(errors="replace").strip()
+
+
 class _Instance:
     """A live instance."""
 
@@ -132,7 +147,7 @@ class _Instance:
         summarize: Summarize,
     ) -> None:
         self._compiled = compiled
-        self._said = bytearray()
+        self.last_words = _LastWords()
         linker = Linker(compiled.engine)
         linker.add_wasip2()
         # The engine calls back into this object: it has to live as long as the linker and the instance.
@@ -142,21 +157,13 @@ class _Instance:
         wasi = WasiConfig()
         wasi.preopen_dir(str(directory), "/data", not read_only)
         wasi.env = list(settings.items())
-        wasi.stderr_custom = self._hear
+        wasi.stderr_custom = self.last_words.hear
         self._store = Store(compiled.engine)
         self._store.set_limits(memory_size=memory_limit)
         self._store.set_wasi(wasi)
         self._linker = linker
         self._instance = linker.instantiate(self._store, compiled.component)
         self._raw: dict[tuple[str, str], tuple[Function, Any]] = {}
-
-    def _hear(self, data: bytes) -> None:
-        self._said += data
-        del self._said[:-_LAST_WORDS]
-
-    def last_words(self) -> str:
-        """What the component said before it ended."""
-        return self._said.decode(errors="replace").strip()
 
     def call(self, interface: str, name: str, arguments: tuple[Any, ...]) -> Any:
         function, raw = self._find(interface, name)

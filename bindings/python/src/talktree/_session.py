@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ._json import MessageInput, message_text
 from ._memory import Memory
 from ._settings import changes_of, configure_arguments
+from ._time import Time, milliseconds
 from .errors import SummarizerFailedError
 from .summarizer import checked
 from .types import (
@@ -107,14 +108,16 @@ class Session(Memory):
         text = message_text(message)
         return self.store._call(UpsertResult, "upsert-message", self.id, text, _parent(parent), source)
 
-    def import_message(self, message: MessageInput, *, parent: str | None, created_at: int) -> bool:
-        """Stores a message from elsewhere verbatim, with its parent (``None``: a root) and its time in ms."""
-        return self.store._call(bool, "import-message", self.id, message_text(message), parent, created_at)
+    def import_message(self, message: MessageInput, *, parent: str | None, created_at: Time) -> bool:
+        """Stores a message from elsewhere verbatim, with its parent (``None``: a root) and its time."""
+        time = milliseconds(created_at)
+        return self.store._call(bool, "import-message", self.id, message_text(message), parent, time)
 
     def import_messages(self, items: Iterable[ImportItem]) -> list[bool]:
         """Stores messages from elsewhere verbatim, in order and all or none; answers which were inserted."""
         records = [
-            {"message": item.message, "parent_id": item.parent_id, "created_at": item.created_at} for item in items
+            {"message": item.message, "parent_id": item.parent_id, "created_at": milliseconds(item.created_at)}
+            for item in items
         ]
         return self.store._call(list[bool], "import-messages", self.id, records)
 
@@ -261,8 +264,8 @@ class Session(Memory):
         *,
         limit: int = 20,
         role: str | None = None,
-        after: int | None = None,
-        before: int | None = None,
+        after: Time | None = None,
+        before: Time | None = None,
         fields: Collection[SearchField] = (),
     ) -> list[SearchResult]:
         """The best ``limit`` messages of this session with these words."""

@@ -16,6 +16,7 @@ from ._lock import DirectoryLock
 from ._sandbox import STORE, Sandbox
 from ._session import Session
 from ._settings import changes_of, configure_arguments, stale
+from ._time import Time, milliseconds
 from .errors import InvalidArgumentError, NotConfiguredError
 from .summarizer import Summarizer, imported
 from .types import (
@@ -83,6 +84,10 @@ def open(
     - ``component``: a ``sessions.wasm`` other than the one in the package.
     """
     place = Path(directory).absolute()
+    if not _is_utf8(str(place)):
+        raise NotConfiguredError(
+            f"the component cannot be given a path that is not UTF-8: {place!r}", subject=repr(place)
+        )
     if not read_only:
         place.mkdir(parents=True, exist_ok=True)
     elif not place.is_dir():
@@ -101,7 +106,7 @@ def open(
     def summarize(request: SummaryRequest) -> tuple[bool, Any]:
         return imported(summarizer, request)
 
-    lock = DirectoryLock(place, alone=exclusive)
+    lock = DirectoryLock(place, alone=exclusive, read_only=read_only)
     try:
         sandbox = Sandbox(
             compiled(None if component is None else Path(component).absolute()),
@@ -115,6 +120,14 @@ def open(
     except BaseException:
         lock.release()
         raise
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class Store:
@@ -191,8 +204,8 @@ class Store:
         limit: int = 20,
         session: str | None = None,
         role: str | None = None,
-        after: int | None = None,
-        before: int | None = None,
+        after: Time | None = None,
+        before: Time | None = None,
         fields: Collection[SearchField] = (),
     ) -> list[SearchResult]:
         """The best ``limit`` messages with these words, of one session or of all. Any text is a query."""
@@ -209,18 +222,18 @@ class Store:
         limit: int | None = None,
         session: str | None = None,
         role: str | None = None,
-        after: int | None = None,
-        before: int | None = None,
+        after: Time | None = None,
+        before: Time | None = None,
         fields: Collection[SearchField] = (),
     ) -> SearchPage:
-        """The same in pages of 1 to 1,000. ``after`` and ``before`` are ms, inclusive; ``fields`` by default text."""
+        """The same in pages of 1 to 1,000. ``after`` and ``before`` are inclusive; ``fields`` by default text."""
         options = {
             "session": session,
             "limit": limit,
             "cursor": cursor,
             "role": role,
-            "after": after,
-            "before": before,
+            "after": milliseconds(after),
+            "before": milliseconds(before),
             "fields": fields,
         }
         return self._call(SearchPage, "search", query, options)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import enum
 import json
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from typing import Any, Literal
+
+from ._time import Time, from_milliseconds
 
 #: ``bytes``, where a field has that name.
 Bytes = bytes
@@ -61,12 +63,6 @@ LATEST = Default.LATEST
 ANY = Default.ANY
 KEEP = Default.KEEP
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-
-
-def _time(milliseconds: int) -> datetime:
-    return _EPOCH + timedelta(milliseconds=milliseconds)
-
 
 @dataclass(frozen=True, slots=True)
 class MediaReference:
@@ -96,7 +92,7 @@ class Message:
     @property
     def created(self) -> datetime:
         """When it was written."""
-        return _time(self.created_at)
+        return from_milliseconds(self.created_at)
 
     def parse(self) -> dict[str, Any]:
         """The message as a new ``dict``; ``json`` keeps what Python's values do not, such as how numbers are spelled."""
@@ -160,11 +156,11 @@ class UpsertResult:
 
 @dataclass(frozen=True, slots=True)
 class ImportItem:
-    """One message to be stored as it was elsewhere, with its parent (none: a root) and its time in ms."""
+    """One message to be stored as it was elsewhere, with its parent (none: a root) and its time."""
 
     message: str
     parent_id: str | None
-    created_at: int
+    created_at: Time
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +252,7 @@ class Compaction:
     @property
     def created(self) -> datetime:
         """When it was made."""
-        return _time(self.created_at)
+        return from_milliseconds(self.created_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,12 +307,12 @@ class SessionEntry:
     @property
     def created(self) -> datetime:
         """When it came into being."""
-        return _time(self.created_at)
+        return from_milliseconds(self.created_at)
 
     @property
     def last_activity(self) -> datetime:
         """When a message was last appended, updated or imported."""
-        return _time(self.last_activity_at)
+        return from_milliseconds(self.last_activity_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -478,7 +474,7 @@ class BlockVersion:
     @property
     def created(self) -> datetime:
         """When it was written."""
-        return _time(self.created_at)
+        return from_milliseconds(self.created_at)
 
 
 @dataclass(frozen=True, slots=True)

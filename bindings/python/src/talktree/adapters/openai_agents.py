@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from agents.memory import SessionABC
-from agents.memory.session_settings import SessionSettings, resolve_session_limit
+from agents.memory.session_settings import SessionSettings, coerce_session_settings, resolve_session_limit
 
 from .._json import dump
 from .._store import Store
@@ -46,16 +46,26 @@ class TalktreeSession(SessionABC):
 
     session_settings: SessionSettings | None
 
-    def __init__(self, session_id: str, store: Store, *, session_settings: SessionSettings | None = None) -> None:
+    def __init__(
+        self, session_id: str, store: Store, *, session_settings: SessionSettings | dict[str, Any] | None = None
+    ) -> None:
         """``session_settings.limit``: how many items :meth:`get_items` gives where it is not told."""
         self.session_id = session_id
-        self.session_settings = session_settings or SessionSettings()
+        self.session_settings = coerce_session_settings(session_settings or SessionSettings())
         self._log = ItemLog(store.session(session_id), KIND)
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """The items from the oldest to the newest; with a limit, exactly the newest so many."""
         items = await _finished(self._read, resolve_session_limit(limit, self.session_settings))
         return cast("list[TResponseInputItem]", items)
+
+    async def get_recent_items(self, max_bytes: int) -> list[TResponseInputItem]:
+        """The newest items whose messages fit into ``max_bytes``, and at least the newest, for a model's window.
+
+        Unlike a limit it never parts what belongs together: a call stands with all its outputs, and with the reasoning
+        that led to it, even where that takes more bytes.
+        """
+        return cast("list[TResponseInputItem]", await _finished(self._recent, max_bytes))
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Appends items, behind those that are there already because this is a retry."""
@@ -73,6 +83,16 @@ class TalktreeSession(SessionABC):
     async def clear_session(self) -> None:
         """Deletes all items of the session."""
         await _finished(self._log.session.clear_messages)
+
+    def _recent(self, max_bytes: int) -> list[Item]:
+        session = self._log.session
+        messages = session.get_recent_history(max_bytes).messages
+        while messages and messages[0].parent_id is not None and _needs_reasoning(messages[0]):
+            before = session.get_message(messages[0].parent_id)
+            if before is None or items_of(before)[-1].get("type") != "reasoning":
+                break
+            messages.insert(0, before)
+        return [item for message in messages for item in items_of(message)]
 
     def _read(self, limit: int | None) -> list[Item]:
         if limit is None:
@@ -95,6 +115,14 @@ async def _finished(call: Callable[..., _T], *arguments: Any) -> _T:
         running.exception()
         raise cancelled
     return running.result()
+
+
+def _needs_reasoning(message: Message) -> bool:
+    """Whether what stands before it may be the reasoning that led to it."""
+    kind = items_of(message)[0].get("type", "message")
+    return kind == "reasoning" or (
+        isinstance(kind, str) and not kind.endswith("_output") and message.role == "assistant"
+    )
 
 
 def pack(item: Item) -> Packed:
