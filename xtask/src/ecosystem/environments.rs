@@ -41,7 +41,6 @@ pub(crate) fn python(name: &str, packages: &[&str]) -> Result<Environment> {
 }
 
 /// A directory `target/ecosystem/NAME` whose `node_modules` has these packages, each pinned with `@`.
-#[expect(dead_code, reason = "the first stage in JavaScript takes this line away")]
 pub(crate) fn node(name: &str, packages: &[&str]) -> Result<Environment> {
     let Some(npm) = on_path("npm") else {
         return Ok(Environment::Missing("skipped: no npm here"));

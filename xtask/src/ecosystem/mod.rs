@@ -5,6 +5,7 @@
 //! within a minute or two are part of every `cargo xtask test`.
 
 mod environments;
+mod node;
 mod python_package;
 
 use crate::test::{Stage, When};
@@ -12,5 +13,7 @@ use crate::test::{Stage, When};
 pub(crate) use environments::{Environment, python};
 
 /// The stages, in order. A quick one says `When::Client`, one that takes its time `When::Ecosystem`.
-pub(crate) const STAGES: &[Stage] =
-    &[Stage { name: "Python package", when: When::Client, run: |_| python_package::test() }];
+pub(crate) const STAGES: &[Stage] = &[
+    Stage { name: "Python package", when: When::Client, run: |_| python_package::test() },
+    Stage { name: "Node package", when: When::Client, run: |_| node::test() },
+];
