@@ -65,9 +65,9 @@ def microseconds(call: Callable[[int], object], times: int) -> float:
     return statistics.median(taken) * 1e6
 
 
-def python_appends(place: Path, durability: Durability) -> float:
+def python_appends(place: Path, durability: Durability, *, exclusive: bool = False) -> float:
     """Appends by this package."""
-    with talktree.open(place, durability=durability) as store:
+    with talktree.open(place, durability=durability, exclusive=exclusive) as store:
         chat = store.session()
         return microseconds(lambda number: chat.append_message(message(number)), APPENDS)
 
@@ -111,6 +111,8 @@ def main() -> None:
             ours = python_appends(root / f"p-{durability}", durability)
             theirs = program_appends(program, root / f"r-{durability}", durability)
             print(f"{f'append, durability {durability}, us':44}{ours:12.0f}{theirs:12.0f}")
+        ours = python_appends(root / "x", "normal", exclusive=True)
+        print(f"{'the same, exclusive, us':44}{ours:12.0f}{'':>12}")
         with talktree.open(root / "h" / "t") as store:
             chat = store.session()
             for first in range(0, HISTORY, 1000):

@@ -49,6 +49,10 @@ def test_calls_keep_their_order_and_the_loop_goes_on(tmp_path: Path) -> None:
                 _ = [message async for message in chat.history(leaf_id="nobody")]
             assert (await chat.define_block("memory")).version == 0
         await store.close()
+        with pytest.raises(errors.ClosedError):
+            await chat.get_latest_leaf()
+        with pytest.raises(errors.NotConfiguredError):
+            await aio.open(tmp_path / "nowhere", read_only=True)
 
     asyncio.run(main())
 

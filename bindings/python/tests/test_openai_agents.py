@@ -49,11 +49,28 @@ def output(call_id: str, text: str = "42") -> dict[str, Any]:
     return {"call_id": call_id, "output": text, "type": "function_call_output"}
 
 
+THOUGHT: dict[str, Any] = {
+    "id": "rs_1",
+    "summary": [{"text": "Thinking.", "type": "summary_text"}],
+    "type": "reasoning",
+    "encrypted_content": "gA==",
+}
+ANSWER: dict[str, Any] = {
+    "id": "msg_1",
+    "content": [
+        {"annotations": [], "text": "8080.", "type": "output_text", "logprobs": []},
+        {"type": "refusal", "refusal": "no"},
+    ],
+    "role": "assistant",
+    "status": "completed",
+    "type": "message",
+}
+
 ITEMS: list[dict[str, Any]] = [
     user("Which port? 部署 👩‍👩‍👧‍👦 \ud83d \u0000 \u2028"),
     {"type": "message", "role": "system", "content": "Be kind."},
     {"role": "developer", "content": [{"type": "input_text", "text": "Hm."}], "unknown": {"deep": [1, None, {"x": 1.5}]}},
-    {"id": "rs_1", "summary": [{"text": "Thinking.", "type": "summary_text"}], "type": "reasoning", "encrypted_content": "gA=="},
+    THOUGHT,
     {"id": "rs_2", "summary": [], "type": "reasoning"},
     call("call_1"),
     call("call_2", 2, status="completed", namespace=None),
@@ -67,8 +84,9 @@ ITEMS: list[dict[str, Any]] = [
     {"type": "custom_tool_call_output", "call_id": "call_4"},
     {"type": "mcp_call", "id": "mcp_1", "server_label": "s", "name": "n", "arguments": "{}", "output": "o", "error": None},
     {"type": "item_reference", "id": "msg_0"},
+    {"__enc__": 1, "v": 1, "kid": "hkdf-v1", "payload": "gAAAAA=="},
     {"type": "of_next_year", "payload": {"n": 2**70, "f": 1e-7, "b": False}},
-    {"id": "msg_1", "content": [{"annotations": [], "text": "8080.", "type": "output_text", "logprobs": []}, {"type": "refusal", "refusal": "no"}], "role": "assistant", "status": "completed", "type": "message"},
+    ANSWER,
     {"role": "user", "content": [{"type": "input_image", "image_url": "data:image/png;base64," + "QUJD" * 1000, "detail": "auto"}, {"type": "input_file", "file_data": "data:application/pdf;base64," + "JVBE" * 1000, "filename": "a.pdf"}, {"type": "input_text", "text": "What is it?"}]},
     {"role": "user", "content": ""},
     {"role": "user", "content": [], "id": ""},
@@ -145,15 +163,15 @@ def test_a_limit_is_the_newest_so_many_exactly(store: talktree.Store) -> None:
 
 def test_a_batch_that_is_added_again_is_stored_once(store: talktree.Store) -> None:
     session = TalktreeSession("a", store)
-    turn = [user("hi"), ITEMS[3], call("call_0"), output("call_0")]
+    turn = [user("hi"), THOUGHT, call("call_0"), output("call_0")]
     run(session.add_items(items(*turn)))
     run(session.add_items(items(*turn)))
     assert run(session.get_items()) == turn
-    run(session.add_items(items(*turn[2:], ITEMS[18])))
-    assert run(session.get_items()) == [*turn, ITEMS[18]]
+    run(session.add_items(items(*turn[2:], ANSWER)))
+    assert run(session.get_items()) == [*turn, ANSWER]
     # Somebody who saves the history with what is new.
-    run(session.add_items(items(*turn, ITEMS[18], user("next"))))
-    assert run(session.get_items()) == [*turn, ITEMS[18], user("next")]
+    run(session.add_items(items(*turn, ANSWER, user("next"))))
+    assert run(session.get_items()) == [*turn, ANSWER, user("next")]
 
 
 def test_what_is_said_twice_is_stored_twice(store: talktree.Store) -> None:
@@ -283,8 +301,8 @@ def test_recent_items_never_part_a_call_from_its_outputs_or_its_reasoning(store:
     turns: list[dict[str, Any]] = []
     for turn in range(4):
         calls = [call(f"c{turn}{n}", n, id=f"fc_{turn}{n}") for n in range(3)]
-        thought = ITEMS[3] | {"id": f"rs_{turn}"}
-        answer = ITEMS[18] | {"id": f"msg_{turn}"}
+        thought = THOUGHT | {"id": f"rs_{turn}"}
+        answer = ANSWER | {"id": f"msg_{turn}"}
         turns += [user(f"go {turn}"), thought, *calls, *(output(f"c{turn}{n}") for n in range(3)), answer]
     run(session.add_items(items(*turns)))
     lengths = set()
@@ -366,7 +384,7 @@ def test_no_limit_makes_the_runner_send_half_of_a_call(store: talktree.Store, li
     async def main() -> list[Any]:
         session = TalktreeSession("a", store)
         both = [call("c1", 1), call("c2", 2), output("c1"), output("c2")]
-        await session.add_items(items(user("one"), *both, ITEMS[18]))
+        await session.add_items(items(user("one"), *both, ANSWER))
         model = ScriptedModel([[assistant_message("Fine.")]])
         config = RunConfig(tracing_disabled=True, session_settings=SessionSettings(limit=limit))
         await Runner.run(agent(model), "two", session=session, run_config=config)

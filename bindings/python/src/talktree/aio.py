@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from . import _session, _store
 from ._settings import stale
-from .errors import SummarizerFailedError
+from .errors import ClosedError, SummarizerFailedError
 from .summarizer import Summarizer, checked
 from .types import (
     Change,
@@ -60,23 +60,24 @@ async def open(
     """Opens a store as :func:`talktree.open` does. The summarizer may be a coroutine function."""
     loop = asyncio.get_running_loop()
     thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="talktree")
-    opened = await loop.run_in_executor(
-        thread,
-        functools.partial(
-            _store.open,
-            directory,
-            summarizer=None if summarizer is None else _from_thread(summarizer, loop),
-            read_only=read_only,
-            exclusive=exclusive,
-            durability=durability,
-            busy_timeout=busy_timeout,
-            inline_compaction=inline_compaction,
-            reserved_metadata_keys=reserved_metadata_keys,
-            memory_limit=memory_limit,
-            component=component,
-        ),
+    opening = functools.partial(
+        _store.open,
+        directory,
+        summarizer=None if summarizer is None else _from_thread(summarizer, loop),
+        read_only=read_only,
+        exclusive=exclusive,
+        durability=durability,
+        busy_timeout=busy_timeout,
+        inline_compaction=inline_compaction,
+        reserved_metadata_keys=reserved_metadata_keys,
+        memory_limit=memory_limit,
+        component=component,
     )
-    return Store(opened, thread, summarizer)
+    try:
+        return Store(await loop.run_in_executor(thread, opening), thread, summarizer)
+    except BaseException:
+        thread.shutdown(wait=False)
+        raise
 
 
 def _from_thread(summarizer: AnySummarizer, loop: asyncio.AbstractEventLoop) -> Summarizer:
@@ -123,6 +124,7 @@ class Store:
         self.sync = sync
         self.summarizer = summarizer
         self._thread = thread
+        self._closed = False
 
     async def __aenter__(self) -> Self:
         """The store itself."""
@@ -135,11 +137,14 @@ class Store:
         await self.close()
 
     async def _run(self, call: Callable[..., _R], *args: Any, **kwargs: Any) -> _R:
+        if self._closed:
+            raise ClosedError("the store was closed: open it again")
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, functools.partial(call, *args, **kwargs))
 
     async def close(self) -> None:
         """Closes it, after the calls that were made. Closing again does nothing."""
+        self._closed = True
         await asyncio.get_running_loop().run_in_executor(None, self._finish)
 
     def _finish(self) -> None:
