@@ -113,11 +113,11 @@ def test_the_component_is_compiled_once_and_again_when_what_is_kept_is_damaged(c
 
 @pytest.mark.skipif(os.name != "posix", reason="owners and modes of files are of POSIX")
 def test_code_is_not_taken_from_where_others_can_write(component: Path, tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
-    cache.mkdir()
-    cache.chmod(0o777)
-    compile_in_another_process(component, cache)
-    assert list(cache.iterdir()) == []
+    for open_to_all, cache in (("cache", "cache"), ("parent", "parent/cache")):
+        (tmp_path / cache).mkdir(parents=True)
+        (tmp_path / open_to_all).chmod(0o777)
+        compile_in_another_process(component, tmp_path / cache)
+        assert list((tmp_path / cache).iterdir()) == []
 
 
 def test_opening_again_takes_no_time(tmp_path: Path) -> None:

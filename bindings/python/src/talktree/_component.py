@@ -32,8 +32,8 @@ _lock = threading.Lock()
 _engine: Engine | None = None
 _components: dict[Path | None, Compiled] = {}
 
-#: In a process that was forked off, the threads of wasmtime are missing.
-_process = os.getpid()
+#: The user who may do anything anyway.
+_ROOT = 0
 
 
 class Compiled:
@@ -101,16 +101,28 @@ def _cache_directory() -> Path | None:
     directory = Path(named) if named else _user_caches() / "talktree" / "python"
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = directory.stat()
+        directory = directory.resolve(strict=True)
+        others = os.name == "posix" and _others_can_write(directory)
     except OSError as error:
         _log.warning("compiled code is not kept, so every process compiles for seconds: %s", error)
         return None
-    if os.name == "posix" and (
-        found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & (stat.S_IWGRP | stat.S_IWOTH)
-    ):
+    if others:
         _log.warning("compiled code is not kept in %s: others than this user can write there", directory)
         return None
     return directory
+
+
+def _others_can_write(directory: Path) -> bool:
+    """Whether others can write into a directory, or put another one in its place."""
+    found = directory.stat()
+    if found.st_uid != os.geteuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return True
+    for parent in directory.parents:
+        found = parent.stat()
+        is_open = found.st_mode & stat.S_IWOTH and not found.st_mode & stat.S_ISVTX
+        if is_open or found.st_uid not in (os.geteuid(), _ROOT):
+            return True
+    return False
 
 
 def _user_caches() -> Path:
