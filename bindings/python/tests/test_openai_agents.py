@@ -374,7 +374,9 @@ def test_the_runner_finds_the_same_in_it_as_in_the_sdks_own_session(store: talkt
         return await session.get_items()
 
     ours = run(talk(TalktreeSession("a", store)))
-    theirs = run(talk(SQLiteSession("a")))
+    of_the_sdk = SQLiteSession("a")
+    theirs = run(talk(of_the_sdk))
+    of_the_sdk.close()
     assert len(ours) == 24
     assert ours == theirs
 

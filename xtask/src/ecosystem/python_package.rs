@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 
 use super::{Environment, python};
 use crate::{
-    process::run,
+    process::{on_path, read, run},
     project::{release_binary, root, target_dir},
     test::Outcome,
 };
@@ -27,8 +27,14 @@ const PACKAGES: &[&str] = &[
     "ruff==0.17.6",
 ];
 
+/// Fails where the SDKs cannot be installed. The package itself needs Python 3.10.
+const IS_NEW_ENOUGH: &str = "import sys; sys.exit(sys.version_info < (3, 11))";
+
 /// Builds the wheel, with the component inside, into a directory that then holds no other wheel. Answers where it is.
 pub(crate) fn wheel(dir: &Path) -> Result<Environment> {
+    if on_path("python3").is_some_and(|python| read(Command::new(python).args(["-c", IS_NEW_ENOUGH])).is_err()) {
+        return Ok(Environment::Missing("skipped: the SDKs need Python 3.11 or newer"));
+    }
     let python = match python("python-package", PACKAGES)? {
         Environment::Ready(python) => python,
         missing @ Environment::Missing(_) => return Ok(missing),
