@@ -24,13 +24,16 @@ const { files } = await transpile(component, {
   base64Cutoff: 0,
   minify: true,
 });
-// Each failing call of a function that Node 20 does not have costs 60 ms in a function as long as this one, since the text of
-// its error is made from the source; there are thirty. Nothing here suspends, so none of them is ever used.
+// Two things cost more than all the rest of what jco generates, and are taken out:
+// - Each failing call of a function that Node 20 does not have takes 60 ms in a function as long as this one, since the
+//   text of its error is made from the source; there are thirty. Nothing here suspends, so none of them is ever used.
+// - What is logged for jco's own debugging is put together for each call, dozens of times, and then dropped.
 const loader = Object.keys(files).find((name) => basename(name) === "sessions.js");
-const source = new TextDecoder().decode(files[loader]);
-files[loader] = new TextEncoder().encode(
-  `const promising = (given) => given;\n${source.replaceAll("WebAssembly.promising(", "promising(")}`,
-);
+const source = new TextDecoder()
+  .decode(files[loader])
+  .replaceAll("WebAssembly.promising(", "promising(")
+  .replaceAll("_debugLog(", "0&&_debugLog(");
+files[loader] = new TextEncoder().encode(`const promising = (given) => given;\n${source}`);
 
 await rm(output, { recursive: true, force: true });
 let bytes = 0;

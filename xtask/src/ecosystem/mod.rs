@@ -16,4 +16,5 @@ pub(crate) use environments::{Environment, python};
 pub(crate) const STAGES: &[Stage] = &[
     Stage { name: "Python package", when: When::Client, run: |_| python_package::test() },
     Stage { name: "Node package", when: When::Client, run: |_| node::test() },
+    Stage { name: "Bun and Deno", when: When::Ecosystem, run: |_| node::test_other_runtimes() },
 ];

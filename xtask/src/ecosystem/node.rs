@@ -20,6 +20,9 @@ use crate::{
 /// The oldest Node that the package takes: major and minor version, as `engines` in its `package.json` has them.
 const OLDEST: (u32, u32) = (20, 3);
 
+/// Runtimes whose npm packages bring the program.
+const RUNTIMES: &[&str] = &["bun@1.4.5", "deno@2.9.6"];
+
 /// What is neither copied into the build nor published.
 const NOT_COPIED: &[&str] = &["dist", "node_modules", ".gitignore"];
 
@@ -42,6 +45,22 @@ pub(super) fn test() -> Result<Outcome> {
     };
     compile(&package, "tests/tsconfig.json")?;
     run(Command::new("node").current_dir(&package).arg("tests/run.mjs"))?;
+    Ok(Outcome::Passed)
+}
+
+/// Runs a program with the package in other runtimes for JavaScript.
+pub(super) fn test_other_runtimes() -> Result<Outcome> {
+    let runtimes = match node("runtimes", RUNTIMES)? {
+        Environment::Ready(place) => place.join("node_modules").join(".bin"),
+        Environment::Missing(reason) => return Ok(Outcome::Skipped(reason)),
+    };
+    let package = match build()? {
+        Built::Ready(package) => package,
+        Built::Missing(reason) => return Ok(Outcome::Skipped(reason)),
+    };
+    run(Command::new(runtimes.join("bun")).current_dir(&package).arg("tests/runtimes.mjs"))?;
+    let allowed = ["run", "--allow-read", "--allow-write", "--allow-env", "--allow-sys"];
+    run(Command::new(runtimes.join("deno")).current_dir(&package).args(allowed).arg("tests/runtimes.mjs"))?;
     Ok(Outcome::Passed)
 }
 
