@@ -1,5 +1,5 @@
 /** A store: one directory with all of its sessions. */
-import { mkdir } from "node:fs/promises";
+import { mkdir, realpath, stat } from "node:fs/promises";
 import { EventEmitter, once } from "node:events";
 
 import { Channel } from "./component/channel.js";
@@ -95,7 +95,7 @@ export interface Reset {
  * different ones.
  */
 export class Talktree {
-  /** The directory. */
+  /** The directory, as an absolute path without links. */
   readonly directory: string;
   readonly #channel: Channel;
   readonly #compactor: Compactor | undefined;
@@ -139,10 +139,11 @@ export class Talktree {
    * closing loses nothing that was acknowledged.
    */
   static async open(directory: string, options: OpenOptions = {}): Promise<Talktree> {
-    if (options.create !== false && options.readOnly !== true) await mkdir(directory, { recursive: true });
-    await requireUnlocked(directory, options.access === "exclusive");
+    // What the path means is settled now: neither a later change of the working directory nor of a link moves the store.
+    const place = await settle(directory, options.create !== false && options.readOnly !== true);
+    await requireUnlocked(place, options.access === "exclusive");
     await compile();
-    return new Talktree(directory, options);
+    return new Talktree(place, options);
   }
 
   /** A session. Nothing is read or written. `M` is the type that messages are parsed to, which is not checked. */
@@ -329,6 +330,19 @@ export class Talktree {
   async #presentEnd(signal: AbortSignal | undefined): Promise<string> {
     return (await this.changes({ cursor: "now", limit: 1, signal })).cursor;
   }
+}
+
+/** The directory, without links, made where that is wanted. */
+async function settle(directory: string, create: boolean): Promise<string> {
+  try {
+    if (create) await mkdir(directory, { recursive: true });
+    const place = await realpath(directory);
+    if ((await stat(place)).isDirectory()) return place;
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new NotConfiguredError("not-configured", `no store can be in ${directory}: ${why}`, { subject: directory }, { cause });
+  }
+  throw new NotConfiguredError("not-configured", `no store can be in ${directory}: it is no directory`, { subject: directory });
 }
 
 /** Waits without keeping the process, and less long when it is told to. */

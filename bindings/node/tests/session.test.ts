@@ -1,5 +1,6 @@
 /** Conversations: what is written is read, exactly; errors are classes; waits can be ended. */
 import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
 import { test } from "node:test";
 
 import {
@@ -209,6 +210,23 @@ test("a closed store refuses, after it has done what was asked before", async (t
   await again[Symbol.asyncDispose]();
 });
 
+test("a place where no store can be is told when it is opened", async (t) => {
+  const path = await directory(t);
+  await writeFile(`${path}/file`, "");
+  for (const [place, options] of [
+    [`${path}/missing`, { create: false }],
+    [`${path}/missing`, { readOnly: true }],
+    [`${path}/file`, {}],
+    [`${path}/file/below`, {}],
+    ["", {}],
+  ] as const) {
+    await assert.rejects(Talktree.open(place, options), (error) => error instanceof NotConfiguredError && error.subject === place);
+  }
+  const made = await Talktree.open(`${path}/a/b`);
+  later(t, () => made.close());
+  await made.session().appendMessage(text("m1"));
+});
+
 test("media is kept once, read inline or beside the message, and in pieces", async (t) => {
   const talktree = await store(t);
   const session = talktree.session();
@@ -256,7 +274,6 @@ test("an export comes back as it was, and a snapshot is a store", async (t) => {
   await other.importLines(lines);
   assert.equal((await all(other.exportLines())).join(""), lines);
   const copy = await directory(t);
-  const { writeFile } = await import("node:fs/promises");
   await writeFile(`${copy}/talktree.db`, Buffer.concat(await all(talktree.snapshot())));
   const restored = await Talktree.open(copy);
   later(t, () => restored.close());

@@ -64,7 +64,6 @@ pub(crate) struct Stage {
 
 /// Which runs a stage is part of.
 #[derive(Clone, Copy)]
-#[expect(dead_code, reason = "the first stages with other hosts and languages take this line away")]
 pub(crate) enum When {
     /// All, since the others need what it makes.
     Building,
