@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 
+import { Agent, type AgentContext } from "agents";
+import { AgentContextProvider, ContextBlocks } from "agents/context";
 import { Lifecycle } from "agents/lifecycle";
 import {
   COMPACTION_PREFIX,
@@ -55,6 +57,35 @@ test("a capability is installed, and starts by itself before the first call", as
   assert.equal(object.started, 1);
   assert.equal(object.sessions.session("x"), object.sessions.session("x"));
   await assert.rejects(new Sessions().session().getHistory(), NotConfiguredError);
+});
+
+class ConversationAgent extends Agent<{ greeting: string }> {
+  readonly sessions = new Sessions();
+  readonly session = this.sessions.session();
+  readonly context = new ContextBlocks([{ label: "memory", provider: new AgentContextProvider(this, "memory") }]);
+
+  constructor(ctx: AgentContext, env: { greeting: string }) {
+    super(ctx, env);
+    this.lifecycle.use(this.sessions);
+  }
+
+  async onRequest(text: string): Promise<string> {
+    await this.session.appendMessage({ id: crypto.randomUUID(), role: "user", parts: [{ type: "text", text }] });
+    await this.context.appendToBlock("memory", text);
+    return `${this.env.greeting} ${(await this.session.getHistory()).length}`;
+  }
+}
+
+test("an agent keeps its conversation and its memory in one store", async (t) => {
+  const ctx = { id: { name: "test" }, storage: { directory: await directory(t) } };
+  const agent = new ConversationAgent(ctx, { greeting: "message" });
+  assert.equal(await agent.onRequest("I like tea"), "message 1");
+  assert.equal(await agent.onRequest("and cake"), "message 2");
+  await agent.lifecycle.dispose();
+  const again = new ConversationAgent(ctx, { greeting: "message" });
+  later(t, () => again.lifecycle.dispose());
+  assert.equal(await again.onRequest("still"), "message 3");
+  assert.match(await again.context.freezeSystemPrompt(), /I like tea\nand cake\nstill/);
 });
 
 test("messages are appended to the leaf, to a message or as a root, and an id counts once", async (t) => {

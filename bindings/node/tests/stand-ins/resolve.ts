@@ -2,6 +2,7 @@
 import type { ResolveHook } from "node:module";
 
 const STAND_INS: Readonly<Record<string, string>> = {
+  agents: new URL("./agents.js", import.meta.url).href,
   "agents/context": "talktree/context",
   "agents/lifecycle": "talktree/lifecycle",
   "agents/sessions": "talktree/sessions",
