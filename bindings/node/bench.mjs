@@ -168,7 +168,9 @@ if (options.json) {
 } else {
   console.log(`Node ${process.version}, ${messages} messages, ${rounds} rounds; ms, and the ratio to the program\n`);
   for (const { row, cells } of table) {
-    const shown = cells.map(({ name, ms, ratio }) => `${name} ${ms.toFixed(2)}${name === "program" ? "" : ` (${ratio.toFixed(2)})`}`);
+    const shown = cells.map(
+      ({ name, ms, ratio }) => `${name} ${ms.toFixed(2)}${name === "program" ? "" : ` (${ratio.toFixed(2)})`}`,
+    );
     console.log(`${row.padEnd(22)} ${shown.join("   ")}`);
   }
 }

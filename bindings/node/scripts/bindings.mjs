@@ -10,7 +10,9 @@ import { transpile } from "@bytecodealliance/jco-transpile";
 const [component, output = join(dirname(fileURLToPath(import.meta.url)), "..", "dist", "bindings")] =
   process.argv.slice(2);
 if (component === undefined) {
-  console.error("usage: node scripts/bindings.mjs COMPONENT [OUTPUT]\n\nCOMPONENT is sessions.wasm, made by `cargo xtask guest`.");
+  console.error(
+    "usage: node scripts/bindings.mjs COMPONENT [OUTPUT]\n\nCOMPONENT is sessions.wasm, made by `cargo xtask guest`.",
+  );
   process.exit(2);
 }
 const { files } = await transpile(component, {
@@ -39,7 +41,8 @@ await rm(output, { recursive: true, force: true });
 let bytes = 0;
 for (const [name, content] of Object.entries(files)) {
   const path = resolve(name);
-  if (relative(resolve(output), path).startsWith("..")) throw new Error(`jco wants to write outside of ${output}: ${name}`);
+  if (relative(resolve(output), path).startsWith(".."))
+    throw new Error(`jco wants to write outside of ${output}: ${name}`);
   await mkdir(dirname(path), { recursive: true });
   await writeFile(path, content);
   bytes += content.length;

@@ -73,7 +73,8 @@ export async function saveUIMessages(
     for (const [at, item] of items.entries()) {
       const message = chain.messages[at];
       if (item.inserted) inserted.push(item.id);
-      else if (item.conflict && message !== undefined && (await replace(chat, message, source, signal))) updated.push(item.id);
+      else if (item.conflict && message !== undefined && (await replace(chat, message, source, signal)))
+        updated.push(item.id);
     }
     parentId = chain.messages.at(-1)?.id ?? parentId;
   }
@@ -92,7 +93,12 @@ export async function sessionTools(session: Session<never> | Session, options: C
 }
 
 /** Whether the stored message has another content, and now this one. */
-async function replace(session: Session, message: UIMessage, source: Source, signal: AbortSignal | undefined): Promise<boolean> {
+async function replace(
+  session: Session,
+  message: UIMessage,
+  source: Source,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
   const before = await session.getMessage(message.id, { signal });
   const after = await session.updateMessage(message, { source, ...(signal === undefined ? {} : { signal }) });
   return after !== null && after !== before?.json;

@@ -22,7 +22,10 @@ export async function compact(
     let summary;
     try {
       signal.throwIfAborted();
-      summary = await aborted(Promise.resolve(summarizer({ prompt, maxTokens, purpose: "compaction", signal })), signal);
+      summary = await aborted(
+        Promise.resolve(summarizer({ prompt, maxTokens, purpose: "compaction", signal })),
+        signal,
+      );
     } catch (cause) {
       if (signal.aborted) throw signal.reason;
       await session.abandonCompaction(token);

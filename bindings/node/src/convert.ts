@@ -27,7 +27,8 @@ export const toExpectedLeaf = (id: Place): raw.ExpectedLeaf =>
 
 export function toMilliseconds(time: Date | number, name: string): bigint {
   const ms = typeof time === "number" ? time : time.getTime();
-  if (!Number.isFinite(ms)) throw new InvalidArgumentError("invalid-argument", `${name} is no valid time`, { subject: name });
+  if (!Number.isFinite(ms))
+    throw new InvalidArgumentError("invalid-argument", `${name} is no valid time`, { subject: name });
   return BigInt(Math.round(ms));
 }
 
@@ -67,7 +68,9 @@ export function toConfigurationChange(changes: ConfigurationChange): raw.Configu
   const setting = <K extends keyof Configuration>(name: K) => {
     const value = changes[name];
     if (value === undefined) return { tag: "keep" } as const;
-    return value === null ? ({ tag: "reset" } as const) : ({ tag: "value", val: value as NonNullable<Configuration[K]> } as const);
+    return value === null
+      ? ({ tag: "reset" } as const)
+      : ({ tag: "value", val: value as NonNullable<Configuration[K]> } as const);
   };
   const keys = setting("reservedMetadataKeys");
   return {

@@ -28,7 +28,10 @@ export abstract class LifecycleCapability {
   /** What the object gives it. @throws before `use` */
   protected get lifecycle(): LifecycleServices {
     if (this.#services === undefined) {
-      throw new NotConfiguredError("not-configured", `install "${this.capabilityId}" with Lifecycle.use() before it is used`);
+      throw new NotConfiguredError(
+        "not-configured",
+        `install "${this.capabilityId}" with Lifecycle.use() before it is used`,
+      );
     }
     return this.#services;
   }

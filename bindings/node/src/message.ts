@@ -70,7 +70,8 @@ export function messageText(message: MessageInput): string {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new InvalidMessageError("invalid-message", `the message cannot be written as JSON: ${why}`, {}, { cause });
   }
-  if (text === undefined) throw new InvalidMessageError("invalid-message", "the message must be an object or its JSON as text");
+  if (text === undefined)
+    throw new InvalidMessageError("invalid-message", "the message must be an object or its JSON as text");
   return text;
 }
 

@@ -21,7 +21,10 @@ export async function* pages<T>(
 }
 
 /** Their items, one by one. */
-export async function* items<T>(source: AsyncIterable<readonly T[]>, signal: AbortSignal | undefined): AsyncGenerator<T, void, undefined> {
+export async function* items<T>(
+  source: AsyncIterable<readonly T[]>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<T, void, undefined> {
   for await (const page of source) {
     for (const item of page) {
       signal?.throwIfAborted();

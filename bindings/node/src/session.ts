@@ -113,7 +113,10 @@ export class Session<M extends MessageLike = MessageLike> {
    * Replaces role and content of a message; parent, seq and time stay. Answers its JSON text as stored, or `null` if there
    * is no such id.
    */
-  async updateMessage(message: MessageInput, options: CallOptions & { readonly source?: Source } = {}): Promise<string | null> {
+  async updateMessage(
+    message: MessageInput,
+    options: CallOptions & { readonly source?: Source } = {},
+  ): Promise<string | null> {
     const { source = "server" } = options;
     return (await this.#write("updateMessage", [this.id, messageText(message), source], options)) ?? null;
   }
@@ -140,7 +143,11 @@ export class Session<M extends MessageLike = MessageLike> {
 
   /** Stores messages from elsewhere verbatim, in one transaction: all or none. At most 10,000 a call. */
   importMessages(
-    list: Iterable<{ readonly message: MessageInput; readonly parentId: string | null; readonly createdAt: Date | number }>,
+    list: Iterable<{
+      readonly message: MessageInput;
+      readonly parentId: string | null;
+      readonly createdAt: Date | number;
+    }>,
     options: CallOptions = {},
   ): Promise<boolean[]> {
     const given = Array.from(list, ({ message, parentId, createdAt }) => ({
@@ -210,7 +217,10 @@ export class Session<M extends MessageLike = MessageLike> {
    * The newest messages that fit into so many bytes, in path order; the newest one is there in any case, a tool call with
    * its results.
    */
-  async getRecentHistory(maxBytes: number, options: Omit<HistoryOptions, "newestFirst"> = {}): Promise<RecentHistory<StoredMessage<M>>> {
+  async getRecentHistory(
+    maxBytes: number,
+    options: Omit<HistoryOptions, "newestFirst"> = {},
+  ): Promise<RecentHistory<StoredMessage<M>>> {
     const { leafId, overlays = true, media = "inline" } = options;
     const given = {
       maxBytes: toBytes(maxBytes, "maxBytes"),
@@ -278,7 +288,7 @@ export class Session<M extends MessageLike = MessageLike> {
   /** All bytes of one payload of a message, piece by piece. */
   async *media(id: string, index: number, options: CallOptions = {}): AsyncGenerator<Uint8Array, void, undefined> {
     const { signal } = options;
-    for (let offset = 0; ; ) {
+    for (let offset = 0; ;) {
       const piece = await this.getMedia(id, index, { offset, length: MEDIA_PIECE, signal });
       if (piece.data.length > 0) yield piece.data;
       offset += piece.data.length;
@@ -299,7 +309,10 @@ export class Session<M extends MessageLike = MessageLike> {
   }
 
   /** Gives the session a title, or takes it away. One that a user gave is not changed by an automatic one. */
-  async setTitle(title: string | null, options: CallOptions & { readonly automatic?: boolean } = {}): Promise<SessionInfo> {
+  async setTitle(
+    title: string | null,
+    options: CallOptions & { readonly automatic?: boolean } = {},
+  ): Promise<SessionInfo> {
     const { automatic = false } = options;
     return fromSessionEntry(await this.#write("setTitle", [this.id, title ?? undefined, automatic], options));
   }
@@ -341,7 +354,12 @@ export class Session<M extends MessageLike = MessageLike> {
 
   /** Puts a summary in the place of what a plan covers. @throws PlanOutdatedError, NoProgressError */
   async commitCompaction(token: string, summary: Summary | string, options: CallOptions = {}): Promise<Compaction> {
-    const { text, truncated = false, inputTokens, outputTokens } = typeof summary === "string" ? { text: summary } : summary;
+    const {
+      text,
+      truncated = false,
+      inputTokens,
+      outputTokens,
+    } = typeof summary === "string" ? { text: summary } : summary;
     const details = {
       truncated,
       ...(inputTokens === undefined ? {} : { inputTokens }),
@@ -368,7 +386,12 @@ export class Session<M extends MessageLike = MessageLike> {
   }
 
   /** Puts a summary of one's own in the place of a run of messages. @throws InvalidRangeError, InvalidArgumentError */
-  async addCompaction(summary: string, firstId: string, lastId: string, options: CallOptions = {}): Promise<Compaction> {
+  async addCompaction(
+    summary: string,
+    firstId: string,
+    lastId: string,
+    options: CallOptions = {},
+  ): Promise<Compaction> {
     return fromCompaction(await this.#write("addCompaction", [this.id, summary, firstId, lastId], options));
   }
 

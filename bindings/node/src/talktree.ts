@@ -107,7 +107,8 @@ export class Talktree {
     this.directory = directory;
     const { durability = "full", access = "shared", busyTimeout, reservedMetadataKeys = [], callTimeout } = options;
     for (const key of reservedMetadataKeys) {
-      if (key.includes(",")) throw new NotConfiguredError("not-configured", `reserved metadata keys cannot have a comma: ${key}`);
+      if (key.includes(","))
+        throw new NotConfiguredError("not-configured", `reserved metadata keys cannot have a comma: ${key}`);
     }
     this.#channel = new Channel({
       directory,
@@ -120,13 +121,18 @@ export class Talktree {
         // A compaction asks a model, which takes minutes: this package does it beside the calls.
         TALKTREE_INLINE_COMPACTION: "off",
         ...(busyTimeout === undefined ? {} : { TALKTREE_BUSY_TIMEOUT_MS: String(busyTimeout) }),
-        ...(reservedMetadataKeys.length === 0 ? {} : { TALKTREE_RESERVED_METADATA_KEYS: reservedMetadataKeys.join(",") }),
+        ...(reservedMetadataKeys.length === 0
+          ? {}
+          : { TALKTREE_RESERVED_METADATA_KEYS: reservedMetadataKeys.join(",") }),
       },
     });
     this.#summarizer = options.summarizer;
     if (options.summarizer !== undefined) {
       const warn = (error: unknown, sessionId: string) => {
-        process.emitWarning(`session ${JSON.stringify(sessionId)} could not be compacted: ${String(error)}`, "TalktreeWarning");
+        process.emitWarning(
+          `session ${JSON.stringify(sessionId)} could not be compacted: ${String(error)}`,
+          "TalktreeWarning",
+        );
       };
       this.#compactor = new Compactor(options.summarizer, options.onCompactionError ?? warn);
     }
@@ -168,7 +174,9 @@ export class Talktree {
 
   /** Changes the defaults of all sessions and answers what is in force; with nothing to change it only answers. */
   async configure(changes: ConfigurationChange = {}, options: CallOptions = {}): Promise<Configuration> {
-    return fromConfiguration(await this.call("store", "configure", [{ tag: "store" }, toConfigurationChange(changes)], options));
+    return fromConfiguration(
+      await this.call("store", "configure", [{ tag: "store" }, toConfigurationChange(changes)], options),
+    );
   }
 
   /** A page of what happened, in order and without gaps. */
@@ -217,7 +225,10 @@ export class Talktree {
    * Calls a function for each change from now on, one after the other, also those of other processes. Answers a function
    * that ends it. What the function throws is a warning of the process, and the next change is told all the same.
    */
-  subscribe(listener: (change: Change | Reset) => void | Promise<void>, options: Omit<FollowOptions, "signal"> = {}): () => void {
+  subscribe(
+    listener: (change: Change | Reset) => void | Promise<void>,
+    options: Omit<FollowOptions, "signal"> = {},
+  ): () => void {
     const stop = new AbortController();
     const run = async () => {
       for await (const change of this.follow({ ...options, signal: stop.signal })) {
@@ -229,7 +240,8 @@ export class Talktree {
       }
     };
     run().catch((error: unknown) => {
-      if (!stop.signal.aborted) process.emitWarning(`the changes can no longer be followed: ${String(error)}`, "TalktreeWarning");
+      if (!stop.signal.aborted)
+        process.emitWarning(`the changes can no longer be followed: ${String(error)}`, "TalktreeWarning");
     });
     return () => stop.abort();
   }
@@ -248,7 +260,10 @@ export class Talktree {
   }
 
   /** Takes lines of an export: pieces one after the other in order, each all or none. */
-  async importLines(lines: string, options: CallOptions & { readonly sessionId?: string } = {}): Promise<readonly LinesReport[]> {
+  async importLines(
+    lines: string,
+    options: CallOptions & { readonly sessionId?: string } = {},
+  ): Promise<readonly LinesReport[]> {
     const reports = await this.call("store", "importLines", [options.sessionId, lines], options);
     this.written();
     return reports.map((report) => ({ ...report, sessionId: report.sessionId ?? null }));
@@ -340,9 +355,16 @@ async function settle(directory: string, create: boolean): Promise<string> {
     if ((await stat(place)).isDirectory()) return place;
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new NotConfiguredError("not-configured", `no store can be in ${directory}: ${why}`, { subject: directory }, { cause });
+    throw new NotConfiguredError(
+      "not-configured",
+      `no store can be in ${directory}: ${why}`,
+      { subject: directory },
+      { cause },
+    );
   }
-  throw new NotConfiguredError("not-configured", `no store can be in ${directory}: it is no directory`, { subject: directory });
+  throw new NotConfiguredError("not-configured", `no store can be in ${directory}: it is no directory`, {
+    subject: directory,
+  });
 }
 
 /** Waits without keeping the process, and less long when it is told to. */

@@ -17,7 +17,13 @@ const assistant = (id: string, text: string): UIMessage => ({
   parts: [
     { type: "step-start" },
     { type: "reasoning", text: "which tool?", providerMetadata: { test: { signature: "abc" } } },
-    { type: "tool-weather", toolCallId: `call-${id}`, state: "output-available", input: { city: "Bern" }, output: { celsius: 21.5 } },
+    {
+      type: "tool-weather",
+      toolCallId: `call-${id}`,
+      state: "output-available",
+      input: { city: "Bern" },
+      output: { celsius: 21.5 },
+    },
     { type: "file", mediaType: "image/png", url: `data:image/png;base64,${Buffer.alloc(3000, id).toString("base64")}` },
     { type: "text", text, state: "done" },
   ],
@@ -48,9 +54,15 @@ test("a regenerated answer is another branch, and the first one stays", async (t
   const session = (await store(t)).session();
   await saveUIMessages(session, [user("q1", "Weather?"), assistant("a1", "Warm")]);
   await saveUIMessages(session, [user("q1", "Weather?"), assistant("a2", "Cold")]);
-  assert.deepEqual((await loadUIMessages(session)).map(({ id }) => id), ["q1", "a2"]);
+  assert.deepEqual(
+    (await loadUIMessages(session)).map(({ id }) => id),
+    ["q1", "a2"],
+  );
   assert.deepEqual(await ids(session.branches("q1")), ["a1", "a2"]);
-  assert.deepEqual((await loadUIMessages(session, { leafId: "a1" })).map(({ id }) => id), ["q1", "a1"]);
+  assert.deepEqual(
+    (await loadUIMessages(session, { leafId: "a1" })).map(({ id }) => id),
+    ["q1", "a1"],
+  );
 });
 
 test("a summary is a valid message, and is not stored when it is sent back", async (t) => {
@@ -87,7 +99,12 @@ test("a model edits its memory through the tools", async (t) => {
             usage,
             warnings: [],
           }
-        : { content: [{ type: "text", text: "Noted." }], finishReason: { unified: "stop", raw: undefined }, usage, warnings: [] };
+        : {
+            content: [{ type: "text", text: "Noted." }],
+            finishReason: { unified: "stop", raw: undefined },
+            usage,
+            warnings: [],
+          };
     },
   });
   const { text, steps } = await generateText({

@@ -82,7 +82,10 @@ test("what cannot be written is refused, and nothing is cut", async (t) => {
   await assert.rejects(context.addBlock({ label: "soul" }), /already exists/);
   assert.equal(context.getBlock("memory")?.content, "");
   assert.equal(context.removeBlock("memory"), true);
-  assert.deepEqual(context.getBlocks().map(({ label }) => label), ["soul"]);
+  assert.deepEqual(
+    context.getBlocks().map(({ label }) => label),
+    ["soul"],
+  );
 });
 
 test("a block that reminds is told of until the prompt is refreshed", async () => {
@@ -125,7 +128,10 @@ test("the tools are those that the blocks need, and answer instead of failing", 
     await set({ label: "knowledge", content: "Deployed on Fridays, 部署窗口", metadata: { title: "Deploy rules" } }),
     'Indexed "deploy-rules" in knowledge.',
   );
-  assert.match((await set({ label: "knowledge", content: "No title here" })) ?? "", /^Indexed "no-title-here-[a-z0-9]+" in knowledge\.$/);
+  assert.match(
+    (await set({ label: "knowledge", content: "No title here" })) ?? "",
+    /^Indexed "no-title-here-[a-z0-9]+" in knowledge\.$/,
+  );
   assert.match((await search({ label: "knowledge", query: "deploy" })) ?? "", /Fridays/);
   assert.match((await search({ label: "knowledge", query: "部署" })) ?? "", /Fridays/);
   assert.match((await search({ label: "memory", query: "tea" })) ?? "", /^Error: /);

@@ -34,7 +34,7 @@ function writer(path: string, prefix: string): Writer {
 }
 
 async function until(condition: () => boolean): Promise<void> {
-  for (const deadline = Date.now() + 60_000; !condition(); ) {
+  for (const deadline = Date.now() + 60_000; !condition();) {
     assert.ok(Date.now() < deadline, "it takes too long");
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
@@ -68,7 +68,10 @@ test("two processes on one directory take turns, and each sees what the other wr
 
 test("two handles in one process are as safe as two processes", async (t) => {
   const path = await directory(t);
-  const handles = await Promise.all([Talktree.open(path, { durability: "normal" }), Talktree.open(path, { durability: "normal" })]);
+  const handles = await Promise.all([
+    Talktree.open(path, { durability: "normal" }),
+    Talktree.open(path, { durability: "normal" }),
+  ]);
   later(t, () => Promise.all(handles.map((handle) => handle.close())));
   const writes = handles.flatMap((handle, side) =>
     Array.from({ length: 20 }, (_, at) => handle.session().appendMessage(text(`${side}-${at}`))),
@@ -90,12 +93,18 @@ test("a store whose owner is at work is busy, once the wait is over", async (t) 
 test("a store that a program has locked is busy", { skip: process.platform !== "linux" }, async (t) => {
   const path = await directory(t);
   const hold = async (how: "-x" | "-s") => {
-    const child = spawn("flock", [how, `${path}/lock`, "sh", "-c", "echo held; exec sleep 60"], { stdio: ["ignore", "pipe", "inherit"], detached: true });
+    const child = spawn("flock", [how, `${path}/lock`, "sh", "-c", "echo held; exec sleep 60"], {
+      stdio: ["ignore", "pipe", "inherit"],
+      detached: true,
+    });
     await new Promise((resolve) => child.stdout.once("data", resolve));
     return () => process.kill(-(child.pid ?? 0), "SIGKILL");
   };
   let release = await hold("-x");
-  await assert.rejects(Talktree.open(path), (error) => error instanceof BusyError && error.subject === fs.realpathSync(path));
+  await assert.rejects(
+    Talktree.open(path),
+    (error) => error instanceof BusyError && error.subject === fs.realpathSync(path),
+  );
   release();
   release = await hold("-s");
   await assert.rejects(Talktree.open(path, { access: "exclusive" }), BusyError);

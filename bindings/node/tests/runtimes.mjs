@@ -25,7 +25,10 @@ for (const thread of ["own", "caller"]) {
   for await (const { id } of session.history()) ids.push(id);
   assert.deepEqual(ids, [...Array.from({ length: 20 }, (_, at) => `m${at}`), "exact"]);
   assert.equal((await session.search("部署", { limit: 100 })).results.length, 20);
-  await assert.rejects(session.appendMessage({ id: "x", role: "user", parts: [] }, { parentId: "gone" }), UnknownParentError);
+  await assert.rejects(
+    session.appendMessage({ id: "x", role: "user", parts: [] }, { parentId: "gone" }),
+    UnknownParentError,
+  );
   await assert.rejects(session.appendMessage("{"), InvalidMessageError);
   await session.configure({ keepRecentTokens: 1 });
   assert.ok(await session.compact({ summarizer: async () => "They talked about ports." }));

@@ -31,7 +31,18 @@ const CREATE = { create: true };
 
 test("no name leads out of the directory", async (t) => {
   const { path, data } = await root(t);
-  for (const name of ["../secret", "..", ".", "", "/etc/passwd", "a/../../secret", "..\\secret", "C:secret", "a\0b", join(path, "secret")]) {
+  for (const name of [
+    "../secret",
+    "..",
+    ".",
+    "",
+    "/etc/passwd",
+    "a/../../secret",
+    "..\\secret",
+    "C:secret",
+    "a\0b",
+    join(path, "secret"),
+  ]) {
     const attempts = [
       () => data.openAt({}, name, {}, READ),
       () => data.openAt({}, name, CREATE, WRITE),
@@ -51,24 +62,49 @@ test("no link is followed, to a file or a directory, whatever is asked", async (
   symlinkSync(path, join(inside, "up"));
   symlinkSync("nowhere", join(inside, "broken"));
   for (const flags of [{}, { symlinkFollow: true }]) {
-    assert.throws(() => data.openAt(flags, "link", {}, READ), (error) => error === "loop");
-    assert.throws(() => data.openAt(flags, "link", { create: true, truncate: true }, WRITE), (error) => error === "loop");
-    assert.throws(() => data.openAt(flags, "up", {}, READ), (error) => error === "loop");
-    assert.throws(() => data.openAt(flags, "broken", CREATE, WRITE), (error) => error === "loop");
+    assert.throws(
+      () => data.openAt(flags, "link", {}, READ),
+      (error) => error === "loop",
+    );
+    assert.throws(
+      () => data.openAt(flags, "link", { create: true, truncate: true }, WRITE),
+      (error) => error === "loop",
+    );
+    assert.throws(
+      () => data.openAt(flags, "up", {}, READ),
+      (error) => error === "loop",
+    );
+    assert.throws(
+      () => data.openAt(flags, "broken", CREATE, WRITE),
+      (error) => error === "loop",
+    );
     assert.equal(data.statAt(flags, "link").type, "symbolic-link");
   }
   assert.equal(readFileSync(join(path, "secret"), "utf8"), "secret");
   assert.deepEqual(readdirSync(path).toSorted(), ["inside", "secret"]);
 });
 
-test("what is no file is not opened, and a pipe does not hold the process up", { skip: process.platform === "win32" }, async (t) => {
-  const { inside, data } = await root(t);
-  mkdirSync(join(inside, "directory"));
-  execFileSync("mkfifo", [join(inside, "pipe")]);
-  assert.throws(() => data.openAt({}, "directory", {}, READ), (error) => error === "is-directory");
-  assert.throws(() => data.openAt({}, "directory", {}, WRITE), (error) => error === "is-directory");
-  assert.throws(() => data.openAt({}, "pipe", {}, READ), (error) => error === "not-permitted");
-});
+test(
+  "what is no file is not opened, and a pipe does not hold the process up",
+  { skip: process.platform === "win32" },
+  async (t) => {
+    const { inside, data } = await root(t);
+    mkdirSync(join(inside, "directory"));
+    execFileSync("mkfifo", [join(inside, "pipe")]);
+    assert.throws(
+      () => data.openAt({}, "directory", {}, READ),
+      (error) => error === "is-directory",
+    );
+    assert.throws(
+      () => data.openAt({}, "directory", {}, WRITE),
+      (error) => error === "is-directory",
+    );
+    assert.throws(
+      () => data.openAt({}, "pipe", {}, READ),
+      (error) => error === "not-permitted",
+    );
+  },
+);
 
 test("a store under a link is refused, and what the link leads to is left alone", async (t) => {
   const path = await directory(t);

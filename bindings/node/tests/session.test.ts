@@ -138,7 +138,18 @@ test("each refusal is a class of its own with what the store knows", async (t) =
 
 test("hostile ids are ids, each its own", async (t) => {
   const talktree = await store(t);
-  const hostile = ["", "../../etc/passwd", "'; DROP TABLE messages; --", "a\0b", "\u202e", "é", "e\u0301", "🙂", "x".repeat(1024), "__proto__"];
+  const hostile = [
+    "",
+    "../../etc/passwd",
+    "'; DROP TABLE messages; --",
+    "a\0b",
+    "\u202e",
+    "é",
+    "e\u0301",
+    "🙂",
+    "x".repeat(1024),
+    "__proto__",
+  ];
   for (const id of hostile) {
     const session = talktree.session(id);
     for (const message of hostile.filter((one) => one !== "")) await session.appendMessage(text(message, id));
@@ -163,7 +174,10 @@ test("batches keep to their limits, and break off early", async (t) => {
   const session = (await store(t)).session();
   await session.appendMessages(Array.from({ length: 120 }, (_, at) => text(`m${at}`)));
   const batches = await all(session.historyBatches({ batchSize: 50 }));
-  assert.deepEqual(batches.map(({ length }) => length), [50, 50, 20]);
+  assert.deepEqual(
+    batches.map(({ length }) => length),
+    [50, 50, 20],
+  );
   for await (const batch of session.historyBatches({ maxBatchBytes: 200 })) {
     assert.ok(batch.length === 1 || batch.reduce((sum, { bytes }) => sum + bytes, 0) <= 200);
     break;
@@ -195,7 +209,10 @@ test("a signal ends the wait, and what has not begun is not done", async (t) => 
 test("calls that are not awaited are carried out in order", async (t) => {
   const session = (await store(t)).session();
   await Promise.all(Array.from({ length: 50 }, (_, at) => session.appendMessage(text(`m${at}`))));
-  assert.deepEqual(await ids(session.history()), Array.from({ length: 50 }, (_, at) => `m${at}`));
+  assert.deepEqual(
+    await ids(session.history()),
+    Array.from({ length: 50 }, (_, at) => `m${at}`),
+  );
 });
 
 test("a closed store refuses, after it has done what was asked before", async (t) => {
@@ -220,7 +237,10 @@ test("a place where no store can be is told when it is opened", async (t) => {
     [`${path}/file/below`, {}],
     ["", {}],
   ] as const) {
-    await assert.rejects(Talktree.open(place, options), (error) => error instanceof NotConfiguredError && error.subject === place);
+    await assert.rejects(
+      Talktree.open(place, options),
+      (error) => error instanceof NotConfiguredError && error.subject === place,
+    );
   }
   const made = await Talktree.open(`${path}/a/b`);
   later(t, () => made.close());
@@ -239,7 +259,10 @@ test("media is kept once, read inline or beside the message, and in pieces", asy
   assert.equal(blank?.media[0]?.bytes, bytes.length);
   assert.ok(blank.bytes < 1000);
   assert.deepEqual(Buffer.concat(await all(session.media("m1", 0))), bytes);
-  assert.deepEqual(Buffer.from((await session.getMedia("m1", 0, { offset: 10, length: 5 })).data), bytes.subarray(10, 15));
+  assert.deepEqual(
+    Buffer.from((await session.getMedia("m1", 0, { offset: 10, length: 5 })).data),
+    bytes.subarray(10, 15),
+  );
   assert.equal((await talktree.stats()).bytes.mediaBytes, bytes.length);
 });
 
@@ -254,7 +277,10 @@ test("deleting, forking, titles and configuration", async (t) => {
   await session.setTitle("Mine");
   assert.equal((await session.setTitle("Made up", { automatic: true })).title, "Mine");
   assert.deepEqual((await all(talktree.sessions())).map(({ id }) => id).toSorted(), ["a", "b"]);
-  const { compactAfter, reservedMetadataKeys } = await session.configure({ compactAfter: 5000, reservedMetadataKeys: ["channel"] });
+  const { compactAfter, reservedMetadataKeys } = await session.configure({
+    compactAfter: 5000,
+    reservedMetadataKeys: ["channel"],
+  });
   assert.deepEqual([compactAfter, reservedMetadataKeys], [5000, ["channel"]]);
   assert.equal((await session.configure({ compactAfter: null })).compactAfter, null);
   const forged = { ...text("m4"), metadata: { channel: "admin", kept: 1 } };
@@ -309,7 +335,10 @@ test("a summarizer that fails changes nothing and fails no append", async (t) =>
   const session = talktree.session();
   await session.configure({ compactAfter: 200, keepRecentTokens: 50 });
   for (let at = 0; at < 10; at += 1) await session.appendMessage(text(`m${at}`, "words ".repeat(60)));
-  await assert.rejects(session.compact(), (error) => error instanceof SummarizerFailedError && /no model today/.test(error.message));
+  await assert.rejects(
+    session.compact(),
+    (error) => error instanceof SummarizerFailedError && /no model today/.test(error.message),
+  );
   assert.ok(failed.every((error) => error instanceof SummarizerFailedError) && failed.length > 0);
   assert.deepEqual(await session.getCompactions(), []);
   const stop = new AbortController();
@@ -322,7 +351,8 @@ test("words are found in every script, in one session or all", async (t) => {
   const talktree = await store(t);
   await talktree.session("a").appendMessage(text("m1", "我们昨天讨论了部署窗口，决定周五"));
   await talktree.session("b").appendMessage(text("m2", "deployed to the café; 部署 done", "assistant"));
-  const found = async (query: string, options = {}) => (await talktree.search(query, options)).results.map(({ id }) => id).toSorted();
+  const found = async (query: string, options = {}) =>
+    (await talktree.search(query, options)).results.map(({ id }) => id).toSorted();
   assert.deepEqual(await found("部署"), ["m1", "m2"]);
   assert.deepEqual(await found("窗口"), ["m1"]);
   assert.deepEqual(await found("deploy cafe"), ["m2"]);
@@ -353,7 +383,10 @@ test("an agent's memory: blocks, a frozen prompt, tools", async (t) => {
   const [newest] = await session.blockHistory("memory");
   assert.ok(newest?.createdAt instanceof Date);
   assert.equal((await session.restoreBlock("memory", version)).content, "likes tea");
-  assert.deepEqual((await session.listBlocks()).map(({ label }) => label), ["memory"]);
+  assert.deepEqual(
+    (await session.listBlocks()).map(({ label }) => label),
+    ["memory"],
+  );
   assert.equal(await session.removeBlock("memory"), true);
 });
 

@@ -40,7 +40,11 @@ async function conversation(t: TestContext, path?: string): Promise<Conversation
   return object;
 }
 
-const say = (id: string, text = id, role: "user" | "assistant" = "user") => ({ id, role, parts: [{ type: "text" as const, text }] });
+const say = (id: string, text = id, role: "user" | "assistant" = "user") => ({
+  id,
+  role,
+  parts: [{ type: "text" as const, text }],
+});
 
 const idsOf = (messages: readonly { id: string }[]) => messages.map(({ id }) => id);
 
@@ -90,7 +94,11 @@ test("an agent keeps its conversation and its memory in one store", async (t) =>
 
 test("messages are appended to the leaf, to a message or as a root, and an id counts once", async (t) => {
   const { session } = await conversation(t);
-  const result = await session.appendMessage({ id: crypto.randomUUID(), role: "user", parts: [{ type: "text", text: "Hello" }] });
+  const result = await session.appendMessage({
+    id: crypto.randomUUID(),
+    role: "user",
+    parts: [{ type: "text", text: "Hello" }],
+  });
   assert.equal(result.inserted, true);
   await session.clearMessages();
   const question = say("q1");
@@ -140,13 +148,19 @@ test("batches, the recent window, sizes and search", async (t) => {
   const { session } = await conversation(t);
   for (let at = 0; at < 60; at += 1) await session.appendMessage(say(`m${at}`, `deployment ${at} failed 部署窗口`));
   const batches = await all(session.historyBatches({ batchSize: 25, maxBatchBytes: 2 * 1024 * 1024 }));
-  assert.deepEqual(batches.map(({ length }) => length), [25, 25, 10]);
+  assert.deepEqual(
+    batches.map(({ length }) => length),
+    [25, 25, 10],
+  );
   assert.deepEqual((await all(session.historyBatches({ batchSize: 0.5 }))).length, 60);
   const recent = await session.getRecentHistory(400, 4);
   assert.ok(recent.truncated && recent.messages.at(-1)?.id === "m59");
   const stats = await session.getHistoryRowStats();
   assert.deepEqual(Object.keys(stats[0] ?? {}).toSorted(), ["bytes", "id", "role", "tokenEstimate"]);
-  assert.equal(stats.reduce((sum, { bytes }) => sum + bytes, 0), recent.totalContentBytes);
+  assert.equal(
+    stats.reduce((sum, { bytes }) => sum + bytes, 0),
+    recent.totalContentBytes,
+  );
   assert.equal((await session.search("deployment failed")).length, 20);
   const [found] = await session.search("部署", { limit: 1 });
   assert.deepEqual(Object.keys(found ?? {}).toSorted(), ["content", "id", "role"]);
@@ -250,7 +264,10 @@ test("a mirror keeps a list in step, and leaves the rest to the program", async 
   await session.appendMessage(say("m1"));
   await sessions.session("other").appendMessage(say("elsewhere"));
   await session.updateMessage(say("m1", "changed"));
-  assert.deepEqual(object.messages, [{ ...say("m1", "changed"), metadata: "cached" }, { ...say("m2"), metadata: "cached" }]);
+  assert.deepEqual(object.messages, [
+    { ...say("m1", "changed"), metadata: "cached" },
+    { ...say("m2"), metadata: "cached" },
+  ]);
   object.messages = [...object.messages];
   await session.deleteMessages(["m1"]);
   assert.deepEqual(idsOf(object.messages), ["m2"]);
@@ -288,7 +305,10 @@ test("a path above its threshold is compacted within the append", async (t) => {
   assert.equal((summary?.parts[0] as { text: string }).text, "They talked about ports.");
   assert.equal((await session.getMessage("m4"))?.id, "m4");
   // What a client sends back is not stored beside what it summarizes.
-  for (const write of [session.appendMessage(summary as SessionMessage), session.upsertMessage(summary as SessionMessage)]) {
+  for (const write of [
+    session.appendMessage(summary as SessionMessage),
+    session.upsertMessage(summary as SessionMessage),
+  ]) {
     assert.deepEqual(await write, { inserted: false, message: summary });
   }
   assert.equal(await session.updateMessage(summary as SessionMessage), null);
@@ -328,7 +348,8 @@ test("the compact function by itself keeps head and tail, never parts a call fro
     },
     keepRecentTokens: 30,
   });
-  const plain = (count: number): SessionMessage[] => Array.from({ length: count }, (_, at) => say(`m${at}`, `words ${at}`));
+  const plain = (count: number): SessionMessage[] =>
+    Array.from({ length: count }, (_, at) => say(`m${at}`, `words ${at}`));
   assert.equal(await compact(plain(5)), null);
   assert.deepEqual(await compact(plain(10)), { fromMessageId: "m3", toMessageId: "m6", summary: "short" });
   const call = { type: "tool-read", toolCallId: "c1", input: { path: "a" } };

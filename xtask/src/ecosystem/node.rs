@@ -43,6 +43,8 @@ pub(super) fn test() -> Result<Outcome> {
         Built::Ready(package) => package,
         Built::Missing(reason) => return Ok(Outcome::Skipped(reason)),
     };
+    let format = ["../node_modules/prettier/bin/prettier.cjs", "--check", "bench.mjs", "scripts", "src", "tests"];
+    run(Command::new("node").current_dir(&package).args(format))?;
     compile(&package, "tests/tsconfig.json")?;
     run(Command::new("node").current_dir(&package).arg("tests/run.mjs"))?;
     Ok(Outcome::Passed)

@@ -109,7 +109,10 @@ export class Channel {
     const { timeout } = this.#options;
     if (timeout !== undefined) {
       const why = `the call took longer than ${timeout} ms; it may have been carried out: repeat it with the same id`;
-      this.#timer = setTimeout(() => this.#abandon(worker, new TimedOutError("timed-out", why, { limit: timeout })), timeout);
+      this.#timer = setTimeout(
+        () => this.#abandon(worker, new TimedOutError("timed-out", why, { limit: timeout })),
+        timeout,
+      );
     }
     worker.postMessage(call.request);
   }
@@ -118,7 +121,12 @@ export class Channel {
     const { directory, readOnly = false, environment = {} } = this.#options;
     const start: Start = { directory, readOnly, environment, modules: compiled() };
     // Nothing of the process reaches the thread: not its environment, not its arguments, not its standard input.
-    const worker = new Worker(new URL("./worker.js", import.meta.url), { workerData: start, env: {}, argv: [], execArgv: [] });
+    const worker = new Worker(new URL("./worker.js", import.meta.url), {
+      workerData: start,
+      env: {},
+      argv: [],
+      execArgv: [],
+    });
     worker.on("message", (response: Response) => {
       if (worker === this.#worker) this.#settle(response);
     });

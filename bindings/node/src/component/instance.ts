@@ -56,7 +56,8 @@ function coreModule(name: string): WebAssembly.Module {
 
 /** Compiles the component, if that has not been done, without holding the event loop up. */
 export async function compile(): Promise<void> {
-  if (!modules.has(MAIN_MODULE)) modules.set(MAIN_MODULE, await WebAssembly.compile(await readFile(location(MAIN_MODULE))));
+  if (!modules.has(MAIN_MODULE))
+    modules.set(MAIN_MODULE, await WebAssembly.compile(await readFile(location(MAIN_MODULE))));
 }
 
 /** The modules that are compiled, for another thread to begin with. */
@@ -79,7 +80,11 @@ export function createInstance(options: InstanceOptions): Instance {
       throw { tag: "unavailable", val: "this instance has no summarizer" };
     });
   // The bindings look imports up without versions, while their types carry the versions of the component.
-  const imports = { ...files.imports, ...rest.imports, "talktree:sessions/summarizer": { summarize } } as unknown as ImportObject;
+  const imports = {
+    ...files.imports,
+    ...rest.imports,
+    "talktree:sessions/summarizer": { summarize },
+  } as unknown as ImportObject;
   const root = instantiate(coreModule, imports);
   return { store: root.store, context: root.context, lastWords: rest.lastWords, discard: files.close };
 }

@@ -11,9 +11,17 @@ export interface Interfaces {
 /** The names of an interface's functions. */
 export type Name<I extends keyof Interfaces> = keyof Interfaces[I] & string;
 /** What a function takes. */
-export type Arguments<I extends keyof Interfaces, N extends Name<I>> = Interfaces[I][N] extends (...given: infer A) => unknown ? A : never;
+export type Arguments<I extends keyof Interfaces, N extends Name<I>> = Interfaces[I][N] extends (
+  ...given: infer A
+) => unknown
+  ? A
+  : never;
 /** What it answers. */
-export type Result<I extends keyof Interfaces, N extends Name<I>> = Interfaces[I][N] extends (...given: never[]) => infer R ? R : never;
+export type Result<I extends keyof Interfaces, N extends Name<I>> = Interfaces[I][N] extends (
+  ...given: never[]
+) => infer R
+  ? R
+  : never;
 
 /** What a thread is started with. */
 export interface Start {

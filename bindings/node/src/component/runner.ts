@@ -15,7 +15,10 @@ export class Runner {
   run(request: Request): Response {
     try {
       this.#instance ??= createInstance(this.#options);
-      const functions = this.#instance[request.interface] as unknown as Record<string, (...given: readonly unknown[]) => unknown>;
+      const functions = this.#instance[request.interface] as unknown as Record<
+        string,
+        (...given: readonly unknown[]) => unknown
+      >;
       const call = functions[request.name];
       if (call === undefined) throw new TypeError(`the component has no function ${request.interface}.${request.name}`);
       return { outcome: "done", value: call(...request.arguments) };

@@ -74,7 +74,8 @@ export class ContextBlocks {
   async setBlock(label: string, content: string): Promise<ContextBlock> {
     await this.load();
     const entry = this.#find(label);
-    if (isSearchable(entry?.provider)) throw new Error(`Block "${label}" holds entries by key: use its provider, or set_context with a title`);
+    if (isSearchable(entry?.provider))
+      throw new Error(`Block "${label}" holds entries by key: use its provider, or set_context with a title`);
     if (entry === undefined || !isWritable(entry.provider)) throw new Error(`Block "${label}" is readonly`);
     const { maxTokens } = entry.config;
     const tokens = estimateTokens(content);
@@ -98,7 +99,8 @@ export class ContextBlocks {
   async setEntry(label: string, key: string, content: string): Promise<void> {
     await this.load();
     const entry = this.#find(label);
-    if (!isSearchable(entry?.provider) || entry.provider.set === undefined) throw new Error(`Block "${label}" is readonly`);
+    if (!isSearchable(entry?.provider) || entry.provider.set === undefined)
+      throw new Error(`Block "${label}" is readonly`);
     await entry.provider.set(key, content);
     await read(entry);
   }
@@ -147,7 +149,9 @@ export class ContextBlocks {
     const keyed = this.#entries.filter(({ provider }) => isSearchable(provider));
     return toolsFor(this, {
       writable: this.#entries.filter(({ provider }) => isWritable(provider)).map(({ config }) => config.label),
-      keyed: keyed.filter(({ provider }) => isSearchable(provider) && provider.set !== undefined).map(({ config }) => config.label),
+      keyed: keyed
+        .filter(({ provider }) => isSearchable(provider) && provider.set !== undefined)
+        .map(({ config }) => config.label),
       searchable: keyed.map(({ config }) => config.label),
     });
   }
@@ -199,7 +203,8 @@ function render({ config, provider, content }: Entry): string | null {
   if (kind === "readonly" && content === "" && whenChanged !== "remind") return null;
   const about = description === undefined ? "" : ` (${description})`;
   const tokens = estimateTokens(content);
-  const usage = maxTokens === undefined ? "" : ` [${Math.round((tokens / maxTokens) * 100)}% — ${tokens}/${maxTokens} tokens]`;
+  const usage =
+    maxTokens === undefined ? "" : ` [${Math.round((tokens / maxTokens) * 100)}% — ${tokens}/${maxTokens} tokens]`;
   return `${RULE}\n${label.toUpperCase()}${about}${usage} [${kind}]\n${RULE}\n${content}`;
 }
 

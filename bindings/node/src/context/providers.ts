@@ -48,7 +48,10 @@ class StoredBlock {
   }
 }
 
-async function started(lifecycle: { readonly store: Talktree; start(): Promise<void> }): Promise<{ readonly store: Talktree }> {
+async function started(lifecycle: {
+  readonly store: Talktree;
+  start(): Promise<void>;
+}): Promise<{ readonly store: Talktree }> {
   await lifecycle.start();
   return lifecycle;
 }

@@ -52,7 +52,9 @@ const METADATA = {
 
 async function schema(properties: object, required: string[]): Promise<unknown> {
   const { jsonSchema } = await import("ai");
-  return jsonSchema({ type: "object", properties, required, additionalProperties: false } as Parameters<typeof jsonSchema>[0]);
+  return jsonSchema({ type: "object", properties, required, additionalProperties: false } as Parameters<
+    typeof jsonSchema
+  >[0]);
 }
 
 async function answer(execute: () => Promise<string>): Promise<string> {
@@ -63,7 +65,11 @@ async function answer(execute: () => Promise<string>): Promise<string> {
   }
 }
 
-async function setContext(blocks: ContextBlocks, { writable, keyed }: ToolLabels, input: Record<string, unknown>): Promise<string> {
+async function setContext(
+  blocks: ContextBlocks,
+  { writable, keyed }: ToolLabels,
+  input: Record<string, unknown>,
+): Promise<string> {
   const { label, content, action, metadata } = input;
   if (typeof label !== "string" || ![...writable, ...keyed].includes(label)) {
     throw new Error(`there is no block ${JSON.stringify(label)}; there are ${[...writable, ...keyed].join(", ")}`);
@@ -75,12 +81,20 @@ async function setContext(blocks: ContextBlocks, { writable, keyed }: ToolLabels
     await blocks.setEntry(label, key, content);
     return `Indexed "${key}" in ${label}.`;
   }
-  const { tokens, maxTokens } = action === "append" ? await blocks.appendToBlock(label, content) : await blocks.setBlock(label, content);
-  const usage = maxTokens === undefined ? `${tokens} tokens` : `${Math.round((tokens / maxTokens) * 100)}% (${tokens}/${maxTokens} tokens)`;
+  const { tokens, maxTokens } =
+    action === "append" ? await blocks.appendToBlock(label, content) : await blocks.setBlock(label, content);
+  const usage =
+    maxTokens === undefined
+      ? `${tokens} tokens`
+      : `${Math.round((tokens / maxTokens) * 100)}% (${tokens}/${maxTokens} tokens)`;
   return `Written to ${label}. Usage: ${usage}`;
 }
 
-async function searchContext(blocks: ContextBlocks, { searchable }: ToolLabels, input: Record<string, unknown>): Promise<string> {
+async function searchContext(
+  blocks: ContextBlocks,
+  { searchable }: ToolLabels,
+  input: Record<string, unknown>,
+): Promise<string> {
   const { label, query } = input;
   if (typeof label !== "string" || !searchable.includes(label)) {
     throw new Error(`${JSON.stringify(label)} cannot be searched; ${searchable.join(", ")} can`);

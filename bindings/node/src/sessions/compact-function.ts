@@ -62,7 +62,9 @@ function middle(messages: readonly SessionMessage[], keepRecentTokens: number): 
 const isTool = (part: SessionMessagePart) => part.type.startsWith("tool-") || part.type === "dynamic-tool";
 
 function callIds(message: SessionMessage | undefined): string[] {
-  return (message?.parts ?? []).filter(isTool).flatMap(({ toolCallId }) => (toolCallId === undefined ? [] : [toolCallId]));
+  return (message?.parts ?? [])
+    .filter(isTool)
+    .flatMap(({ toolCallId }) => (toolCallId === undefined ? [] : [toolCallId]));
 }
 
 /** Whether a message has a tool call in common with one before it. */

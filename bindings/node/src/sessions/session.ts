@@ -116,7 +116,10 @@ export class Session {
     return messages;
   }
 
-  async getRecentHistory(maxBytes: number, options: { leafId?: string | null } | number = {}): Promise<RecentHistoryResult> {
+  async getRecentHistory(
+    maxBytes: number,
+    options: { leafId?: string | null } | number = {},
+  ): Promise<RecentHistoryResult> {
     const leafId = typeof options === "object" ? options.leafId : undefined;
     const inner = await this.#open();
     const empty = { messages: [], truncated: false, totalContentBytes: 0 };
@@ -126,10 +129,12 @@ export class Session {
 
   async getHistoryRowStats(leafId?: string | null): Promise<SessionRowStat[]> {
     const inner = await this.#open();
-    const rows = collect(
-      inner.historyRowStats(leafId ? { leafId } : {}),
-      ({ id, role, bytes, tokenEstimate }) => ({ id, role, bytes, tokenEstimate }),
-    );
+    const rows = collect(inner.historyRowStats(leafId ? { leafId } : {}), ({ id, role, bytes, tokenEstimate }) => ({
+      id,
+      role,
+      bytes,
+      tokenEstimate,
+    }));
     return orUnknown(rows, leafId, []);
   }
 
@@ -143,7 +148,11 @@ export class Session {
 
   async getBranches(messageId: string): Promise<SessionMessage[]> {
     const inner = await this.#open();
-    return orUnknown(collect(inner.branches(messageId), ({ json }) => parse(json)), messageId, []);
+    return orUnknown(
+      collect(inner.branches(messageId), ({ json }) => parse(json)),
+      messageId,
+      [],
+    );
   }
 
   async search(query: string, options: { limit?: number } = {}): Promise<SearchResult[]> {
@@ -157,7 +166,7 @@ export class Session {
 
   async appendMessage(message: SessionMessageInput, options: AppendOptions = {}): Promise<AppendResult> {
     const { parentId, source } = options;
-    const inner = await this.#open();
+    const inner = await this.#openConfigured();
     // A summary that is sent back is no message: it would stand beside the messages that it summarizes.
     if (isCompactionMessage(message)) return { inserted: false, message: message as SessionMessage };
     const result = await inner.appendMessage(message, { parentId: parentId === "" ? null : parentId, source });
@@ -176,7 +185,8 @@ export class Session {
     const json = await inner.updateMessage(message, options);
     if (json === null) return null;
     const stored = parse(json);
-    if (before?.json !== json) await this.#host.dispatch({ type: "update", sessionId: this.sessionId, message: stored });
+    if (before?.json !== json)
+      await this.#host.dispatch({ type: "update", sessionId: this.sessionId, message: stored });
     return stored;
   }
 
@@ -189,11 +199,19 @@ export class Session {
     return this.appendMessage(message, options);
   }
 
-  async importMessage(message: SessionMessageInput, options: { parentId: string | null; createdAt: number }): Promise<void> {
+  async importMessage(
+    message: SessionMessageInput,
+    options: { parentId: string | null; createdAt: number },
+  ): Promise<void> {
     const inner = await this.#open();
     if (!(await inner.importMessage(message, { ...options, parentId: options.parentId || null }))) return;
     const stored = parse(JSON.stringify(message));
-    await this.#host.dispatch({ type: "import", sessionId: this.sessionId, message: stored, parentId: options.parentId });
+    await this.#host.dispatch({
+      type: "import",
+      sessionId: this.sessionId,
+      message: stored,
+      parentId: options.parentId,
+    });
   }
 
   async deleteMessages(messageIds: string[]): Promise<void> {
@@ -220,8 +238,9 @@ export class Session {
 
   /** Compacts now; a function that fails changes nothing and is a warning of the process. */
   async compact(leafId?: string | null): Promise<CompactResult | null> {
-    if (this.#compaction === undefined) throw new Error("No compaction function registered. Call onCompaction() first.");
-    return this.#compact(await this.#open(), this.#compaction, leafId ?? undefined);
+    if (this.#compaction === undefined)
+      throw new Error("No compaction function registered. Call onCompaction() first.");
+    return this.#compact(await this.#openConfigured(), this.#compaction, leafId ?? undefined);
   }
 
   async #compactByItself(inner: Inner): Promise<void> {
@@ -233,7 +252,11 @@ export class Session {
     }
   }
 
-  async #compact(inner: Inner, compaction: CompactionFunction, leafId: string | undefined): Promise<CompactResult | null> {
+  async #compact(
+    inner: Inner,
+    compaction: CompactionFunction,
+    leafId: string | undefined,
+  ): Promise<CompactResult | null> {
     const own = optionsOf(compaction);
     let result: CompactResult | null;
     try {
@@ -260,16 +283,23 @@ export class Session {
     process.emitWarning(`session ${session} could not be compacted: ${String(error)}`, "TalktreeWarning");
   }
 
-  /** The session in the store, with the settings of this handle. */
-  async #open(): Promise<Inner> {
-    const inner = await this.#host.open(this.sessionId);
-    if (this.#compaction !== undefined || this.#threshold !== undefined) {
-      this.#configured ??= inner.configure({
-        compactAfter: this.#compaction === undefined ? null : (this.#threshold ?? null),
-        keepRecentTokens: (this.#compaction && optionsOf(this.#compaction)?.keepRecentTokens) ?? LEAST_TAIL,
-      });
-      await this.#configured;
-    }
+  #open(): Promise<Inner> {
+    return this.#host.open(this.sessionId);
+  }
+
+  /** The session in the store, with the settings of this handle: what only reads does not need them. */
+  async #openConfigured(): Promise<Inner> {
+    const inner = await this.#open();
+    if (this.#compaction === undefined && this.#threshold === undefined) return inner;
+    const changes = {
+      compactAfter: this.#compaction === undefined ? null : (this.#threshold ?? null),
+      keepRecentTokens: (this.#compaction && optionsOf(this.#compaction)?.keepRecentTokens) ?? LEAST_TAIL,
+    };
+    this.#configured ??= inner.configure(changes).catch((error: unknown) => {
+      this.#configured = undefined;
+      throw error;
+    });
+    await this.#configured;
     return inner;
   }
 }
@@ -300,7 +330,8 @@ const view = ({ leafId, signal, newestFirst }: HistoryReadOptions): HistoryOptio
   ...(newestFirst === undefined ? {} : { newestFirst }),
 });
 
-const isUnknownLeaf = (error: unknown, leafId: string | null | undefined) => error instanceof UnknownMessageError && Boolean(leafId);
+const isUnknownLeaf = (error: unknown, leafId: string | null | undefined) =>
+  error instanceof UnknownMessageError && Boolean(leafId);
 
 /** Reads from an id that is not there answer as of something empty. */
 async function orUnknown<T>(read: Promise<T>, id: string | null | undefined, empty: T): Promise<T> {

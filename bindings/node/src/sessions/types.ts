@@ -132,5 +132,9 @@ export interface SessionMirrorOptions<M extends { id: string } = SessionMessage>
   /** Answers true where it has dealt with the event itself. */
   intercept?: (event: SessionChangeEvent) => boolean | void | Promise<boolean | void>;
   /** After a message was put into the list, with the one that it replaced. */
-  onApplied?: (event: Extract<SessionChangeEvent, { type: "append" | "update" }>, message: M, previous: M | undefined) => void | Promise<void>;
+  onApplied?: (
+    event: Extract<SessionChangeEvent, { type: "append" | "update" }>,
+    message: M,
+    previous: M | undefined,
+  ) => void | Promise<void>;
 }

@@ -93,7 +93,9 @@ function requirePlainName(name: string): void {
   if (name === "" || name === "." || name === ".." || /[/\\:\0]/.test(name)) throw refusal("not-permitted");
 }
 
-function typeOf(entry: BigIntStats | { isFile(): boolean; isDirectory(): boolean; isSymbolicLink(): boolean }): DescriptorType {
+function typeOf(
+  entry: BigIntStats | { isFile(): boolean; isDirectory(): boolean; isSymbolicLink(): boolean },
+): DescriptorType {
   if (entry.isFile()) return "regular-file";
   if (entry.isDirectory()) return "directory";
   if (entry.isSymbolicLink()) return "symbolic-link";
@@ -353,7 +355,10 @@ class Directory extends Descriptor {
   }
 
   override readDirectory(): DirectoryEntryStream {
-    return new DirectoryEntryStream(attempt(() => opendirSync(this.#path)), this.#handles);
+    return new DirectoryEntryStream(
+      attempt(() => opendirSync(this.#path)),
+      this.#handles,
+    );
   }
 }
 

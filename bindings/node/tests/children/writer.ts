@@ -8,6 +8,10 @@ const talktree = await Talktree.open(directory);
 const session = talktree.session();
 for (let at = 0; ; at += 1) {
   const id = `${prefix}${at}`;
-  const { inserted } = await session.appendMessage({ id, role: "user", parts: [{ type: "text", text: "words ".repeat(50) }] });
+  const { inserted } = await session.appendMessage({
+    id,
+    role: "user",
+    parts: [{ type: "text", text: "words ".repeat(50) }],
+  });
   if (inserted) writeSync(1, `${id}\n`);
 }
