@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The oldest Node that the package takes: major and minor version, as `engines` in its `package.json` has them.
-const OLDEST: (u32, u32) = (20, 3);
+const OLDEST: (u32, u32) = (20, 9);
 
 /// Runtimes whose npm packages bring the program.
 const RUNTIMES: &[&str] = &["bun@1.4.5", "deno@2.9.6"];
@@ -90,7 +90,7 @@ fn build() -> Result<Built> {
         return Ok(Built::Missing("skipped: no node here"));
     }
     if !is_new_enough(&read(Command::new("node").arg("--version"))?) {
-        return Ok(Built::Missing("skipped: this node is older than 20.3"));
+        return Ok(Built::Missing("skipped: this node is older than 20.9"));
     }
     let source = root().join("bindings/node");
     let packages = pinned(&source.join("package.json"))?;
@@ -170,9 +170,9 @@ mod tests {
 
     #[test]
     fn an_old_node_is_told() {
-        assert!(is_new_enough("v20.3.0\n"));
+        assert!(is_new_enough("v20.9.0\n"));
         assert!(is_new_enough("v22.0.0"));
-        assert!(!is_new_enough("v20.2.9"));
+        assert!(!is_new_enough("v20.8.9"));
         assert!(!is_new_enough("v18.20.0"));
     }
 
