@@ -1,6 +1,7 @@
 /** What is acknowledged is on the disk, and stays there whatever happens to the process. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { test, type TestContext } from "node:test";
@@ -52,6 +53,17 @@ test("a process that is killed while it writes loses nothing acknowledged", asyn
     assert.equal((await talktree.check()).sound, true);
     await talktree.close();
   }
+});
+
+test("a store that is not closed keeps no process, and what was asked is done before it ends", async (t) => {
+  const path = await directory(t);
+  const program = fileURLToPath(new URL("./children/leaver.js", import.meta.url));
+  const child = spawn(process.execPath, [program, path], { stdio: ["ignore", "inherit", "inherit"], timeout: 60_000 });
+  const [code] = (await once(child, "exit")) as [number | null];
+  assert.equal(code, 0);
+  const talktree = await Talktree.open(path);
+  later(t, () => talktree.close());
+  assert.deepEqual(await ids(talktree.session().history()), ["m1", "m2"]);
 });
 
 test("two processes on one directory take turns, and each sees what the other wrote", async (t) => {
