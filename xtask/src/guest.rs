@@ -5,8 +5,9 @@ use std::{fs, path::PathBuf, process::Command};
 use anyhow::{Context, Result};
 
 use crate::{
+    artifacts::{SESSIONS, described, keep},
     process::{cargo, quoted, run},
-    project::{root, target_dir, write_if_changed},
+    project::{root, target_dir},
     setup,
     toolchain::TARGET,
 };
@@ -37,10 +38,7 @@ pub(crate) fn build() -> Result<()> {
     run(guest_cargo()?.args(["build", "--package", PACKAGE]).args(BUILD))?;
     let built = target_dir()?.join(TARGET).join(PROFILE).join("talktree_sessions.wasm");
     let bytes = fs::read(&built).with_context(|| format!("read {}", built.display()))?;
-    let kept = component()?;
-    let what = if write_if_changed(&kept, &bytes)? { "new" } else { "unchanged" };
-    println!("{} ({} KiB, {what})", kept.display(), bytes.len() / 1024);
-    Ok(())
+    keep(&component()?, &described(&SESSIONS.add_to(&bytes)?)?)
 }
 
 /// `cargo xtask env`: the environment of the guest's target, for `eval` in a POSIX shell.

@@ -1,5 +1,7 @@
 //! `cargo xtask`: sets a machine up, builds, tests and measures Talktree. `cargo xtask help` lists the commands.
 
+mod artifacts;
+mod components;
 mod ecosystem;
 mod guest;
 mod host;
@@ -51,6 +53,10 @@ enum Task {
     },
     /// Build the component into target/talktree/sessions.wasm
     Guest,
+    /// Build the component with a summarizer inside, target/talktree/sessions-standalone.wasm
+    Standalone,
+    /// Collect what a release consists of in target/talktree/dist, with checksums
+    Dist,
     /// Build the component and the program into target/release/talktree
     Build,
     /// Set up, build, and show what Talktree does
@@ -89,6 +95,8 @@ fn run(task: Task) -> Result<()> {
     match task {
         Task::Setup { check } => setup::command(check),
         Task::Guest => guest::build(),
+        Task::Standalone => artifacts::build_standalone(),
+        Task::Dist => artifacts::dist(),
         Task::Build => host::build(),
         Task::Demo { arguments } => host::demo(&arguments),
         Task::Test(options) => test::command(&options),

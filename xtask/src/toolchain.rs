@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 
 use crate::{
     process::{on_path, read, rustc},
-    project::cache_dir,
+    project::{cache_dir, root, target_dir},
 };
 
 /// The guest's target.
@@ -248,17 +248,39 @@ impl Toolchain {
         own_flags.extend(self.headers.iter().map(|dir| format!("-I{}", dir.display())));
         own_flags.extend(SQLITE_FLAGS.iter().map(|flag| (*flag).to_owned()));
         all.push(var("CFLAGS", joined(&given("CFLAGS"), &own_flags)));
+        let mut flags = without_paths();
         if let Std::Own(sysroot) = &self.std {
-            // Cargo reads one of the two, and the general one first.
-            let name = ["RUSTFLAGS", "CARGO_TARGET_WASM32_WASIP2_RUSTFLAGS"]
-                .into_iter()
-                .find(|name| env::var_os(name).is_some())
-                .unwrap_or("CARGO_TARGET_WASM32_WASIP2_RUSTFLAGS");
-            let given = env::var(name).unwrap_or_default();
-            all.push((name.to_owned(), joined(&given, &[format!("--sysroot={}", sysroot.display())])));
+            flags.push(format!("--sysroot={}", sysroot.display()));
         }
+        // Cargo reads one of the two, and the general one first.
+        let name = ["RUSTFLAGS", "CARGO_TARGET_WASM32_WASIP2_RUSTFLAGS"]
+            .into_iter()
+            .find(|name| env::var_os(name).is_some())
+            .unwrap_or("CARGO_TARGET_WASM32_WASIP2_RUSTFLAGS");
+        let given = env::var(name).unwrap_or_default();
+        all.push((name.to_owned(), joined(&given, &flags)));
         all
     }
+}
+
+/// Flags by which the component says nothing of where it was built, and is the same wherever that is.
+///
+/// Of several prefixes of one path, the compiler takes the last.
+fn without_paths() -> Vec<String> {
+    let home = env::var_os("HOME").or_else(|| env::var_os("USERPROFILE")).map(PathBuf::from);
+    let cargo_home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(home?.join(".cargo")));
+    let places = [
+        (Some(root().to_owned()), "/talktree"),
+        (target_dir().ok(), "/target"),
+        (cargo_home, "/cargo"),
+        (cache_dir().ok(), "/cache"),
+    ];
+    let flag = |(place, name): (Option<PathBuf>, &str)| {
+        let place = place?.to_str()?.to_owned();
+        // Flags are split at white space.
+        (!place.contains(char::is_whitespace)).then(|| format!("--remap-path-prefix={place}={name}"))
+    };
+    places.into_iter().filter_map(flag).collect()
 }
 
 /// Flags with ours behind them, each once: what `cargo xtask env` printed may be in force already.

@@ -13,7 +13,6 @@ mod extractive;
 mod http;
 mod openai;
 mod spec;
-mod transcript;
 
 use std::future::Future;
 use std::pin::Pin;

@@ -4,16 +4,23 @@
 //! One file a host or language. Each fetches what it needs by itself, pinned, below the target directory. Those that end
 //! within a minute or two are part of every `cargo xtask test`.
 
+mod composition;
 mod environments;
 mod node;
 mod python_package;
+mod reproducible;
 
 use crate::test::{Stage, When};
 
 pub(crate) use environments::{Environment, python};
+pub(crate) use node::build_npm_package;
+pub(crate) use python_package::wheel;
 
 /// The stages, in order. A quick one says `When::Client`, one that takes its time `When::Ecosystem`.
 pub(crate) const STAGES: &[Stage] = &[
+    Stage { name: "composition", when: When::Client, run: |_| composition::quick() },
+    Stage { name: "composition, whole", when: When::Ecosystem, run: |_| composition::whole() },
+    Stage { name: "reproducible components", when: When::Ecosystem, run: |_| reproducible::check() },
     Stage { name: "Python package", when: When::Client, run: |_| python_package::test() },
     Stage { name: "Node package", when: When::Client, run: |_| node::test() },
     Stage { name: "Bun and Deno", when: When::Ecosystem, run: |_| node::test_other_runtimes() },

@@ -67,7 +67,6 @@ pub(super) fn test_other_runtimes() -> Result<Outcome> {
 }
 
 /// Builds the npm package from the component into a directory, which `npm publish` takes as it is.
-#[expect(dead_code, reason = "the packaging of releases takes this line away")]
 pub(crate) fn build_npm_package(into: &Path) -> Result<()> {
     let package = match build()? {
         Built::Ready(package) => package,

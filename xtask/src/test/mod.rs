@@ -14,11 +14,12 @@ use anyhow::{Context, Result};
 use clap::Args;
 
 use crate::{
+    components::{self, components_cargo},
     ecosystem,
     guest::{self, guest_cargo},
     host::native,
     process::{cargo, on_path, run},
-    project::root,
+    project::{root, target_dir},
     setup,
 };
 
@@ -88,11 +89,7 @@ pub(crate) enum Outcome {
 /// The stages in order, before those with other hosts and languages. The first that fails ends the run.
 const STAGES: &[Stage] = &[
     Stage { name: "set-up", when: When::Building, run: |_| passed(setup::install(setup::For::Testing, true)) },
-    Stage {
-        name: "format",
-        when: When::Quick,
-        run: |_| passed(run(cargo().current_dir(root()).args(["fmt", "--all", "--check"]))),
-    },
+    Stage { name: "format", when: When::Quick, run: |_| passed(check_format()) },
     Stage { name: "component", when: When::Building, run: |_| passed(build_guests()) },
     Stage { name: "lints of the guest", when: When::Quick, run: |_| passed(lint_guest()) },
     Stage { name: "lints", when: When::Quick, run: |_| passed(lint_native()) },
@@ -144,6 +141,13 @@ fn print_times(times: &[(&str, Duration, String)]) {
     eprintln!("{:>7.1} s", all.as_secs_f64());
 }
 
+/// Both workspaces.
+fn check_format() -> Result<()> {
+    let format = ["fmt", "--all", "--check"];
+    run(cargo().current_dir(root()).args(format))?;
+    run(cargo().current_dir(components::directory()).args(format))
+}
+
 /// The component, and what tests run in a sandbox beside it.
 fn build_guests() -> Result<()> {
     guest::build()?;
@@ -157,7 +161,8 @@ fn lint_native() -> Result<()> {
 /// Lints the component with the crates of ours inside it, and what else is built for its target.
 fn lint_guest() -> Result<()> {
     let packages = ["--package", guest::PACKAGE, "--package", "talktree-vfs", "--lib", "--examples"];
-    run(guest_cargo()?.arg("clippy").args(packages).args(guest::BUILD).args(["--", "--deny", "warnings"]))
+    run(guest_cargo()?.arg("clippy").args(packages).args(guest::BUILD).args(["--", "--deny", "warnings"]))?;
+    run(components_cargo("clippy")?.args(["--", "--deny", "warnings"]))
 }
 
 /// Nothing may come in under a licence that `deny.toml` does not name.
@@ -180,7 +185,10 @@ fn tests(options: &Options) -> Result<()> {
     }
     run(&mut nextest)?;
     // What of the component needs no sandbox: whose turn it is in a directory, and what a host sets.
-    run(cargo().current_dir(root()).args(["nextest", "run", "--release", "--package", guest::PACKAGE]))
+    run(cargo().current_dir(root()).args(["nextest", "run", "--release", "--package", guest::PACKAGE]))?;
+    // The same of the components beside it.
+    let others = ["nextest", "run", "--release", "--locked", "--package", "chat", "--package", "completions"];
+    run(cargo().current_dir(components::directory()).args(others).arg("--target-dir").arg(target_dir()?))
 }
 
 /// The documentation of all crates, without a warning.

@@ -8,7 +8,7 @@ const UNANSWERED: &str = "[a tool call of this message got no answer]";
 
 /// One thing in a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Entry<'a> {
+pub(crate) enum Entry<'a> {
     /// A summary that the new one will stand in for.
     Summary(&'a str),
     Message {
@@ -20,7 +20,7 @@ pub(super) enum Entry<'a> {
 }
 
 /// The conversation in a prompt, in order. A prompt without one is one message of the user's.
-pub(super) fn read(prompt: &str) -> Vec<Entry<'_>> {
+pub(crate) fn read(prompt: &str) -> Vec<Entry<'_>> {
     let Some((_, rest)) = prompt.split_once("\n<conversation>\n") else {
         return vec![Entry::Message { role: "user", text: prompt, unanswered: false }];
     };
