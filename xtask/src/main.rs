@@ -1,12 +1,14 @@
 //! `cargo xtask`: sets a machine up, builds, tests and measures Talktree. `cargo xtask help` lists the commands.
 
 mod artifacts;
+mod binaries;
 mod components;
 mod ecosystem;
 mod guest;
 mod host;
 mod process;
 mod project;
+mod published;
 mod setup;
 mod test;
 mod toolchain;
@@ -33,6 +35,7 @@ Environment:
   WASI_SDK_PATH     a wasi-sdk, whose C compiler and headers are used
   CC_wasm32_wasip2  any other C compiler for the guest, with CFLAGS_wasm32_wasip2
   WASI_SYSROOT      headers for a clang from the path
+  TALKTREE_INSTALL  never: what is missing is said and not installed
   TALKTREE_CACHE    where the set-up keeps what it fetches, by default talktree in the user's cache directory";
 
 /// Sets a machine up, builds, tests and measures Talktree.
@@ -59,6 +62,17 @@ enum Task {
     Dist,
     /// Build the component and the program into target/release/talktree
     Build,
+    /// Pack the crates as they are published, into target/package
+    Package,
+    /// Build the program and pack it for handing out, into target/talktree
+    Binary {
+        /// For another kind of machine, as rustc names it: aarch64-unknown-linux-gnu
+        #[arg(long)]
+        target: Option<String>,
+        /// Run what was built for Linux on arm64, with qemu-aarch64-static
+        #[arg(long = "try", requires = "target")]
+        try_it: bool,
+    },
     /// Set up, build, and show what Talktree does
     Demo {
         /// Arguments of `talktree demo`
@@ -98,6 +112,8 @@ fn run(task: Task) -> Result<()> {
         Task::Standalone => artifacts::build_standalone(),
         Task::Dist => artifacts::dist(),
         Task::Build => host::build(),
+        Task::Package => published::pack().map(drop),
+        Task::Binary { target, try_it } => binaries::command(target.as_deref(), try_it),
         Task::Demo { arguments } => host::demo(&arguments),
         Task::Test(options) => test::command(&options),
         Task::Bench { arguments } => host::bench(&arguments),

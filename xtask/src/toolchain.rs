@@ -47,6 +47,8 @@ pub(crate) struct Rustc {
     pub(crate) release: String,
     /// `1.95.0-59807616e`: a standard library fits exactly one compiler.
     pub(crate) build: String,
+    /// The kind of machine that it runs on, `x86_64-unknown-linux-gnu`.
+    pub(crate) host: String,
     /// Where its libraries are.
     pub(crate) sysroot: PathBuf,
 }
@@ -61,10 +63,11 @@ impl Rustc {
         let text = read(rustc().arg("-vV"))?;
         let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
         let release = field("release:").context("`rustc -vV` names no release")?.to_owned();
+        let host = field("host:").context("`rustc -vV` names no host")?.to_owned();
         let hash = field("commit-hash:").unwrap_or("unknown");
         let build = format!("{release}-{}", hash.get(..9).unwrap_or(hash));
         let sysroot = read(rustc().args(["--print", "sysroot"]))?.trim().into();
-        Ok(RUSTC.get_or_init(|| Self { release, build, sysroot }))
+        Ok(RUSTC.get_or_init(|| Self { release, build, host, sysroot }))
     }
 
     /// Where a standard library that was built from source is kept, as a sysroot of its own.

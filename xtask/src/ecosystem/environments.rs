@@ -56,7 +56,7 @@ pub(crate) fn node(name: &str, packages: &[&str]) -> Result<Environment> {
     Ok(Environment::Ready(dir))
 }
 
-fn place(name: &str) -> Result<PathBuf> {
+pub(crate) fn place(name: &str) -> Result<PathBuf> {
     Ok(target_dir()?.join("ecosystem").join(name))
 }
 

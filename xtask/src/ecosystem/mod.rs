@@ -4,13 +4,23 @@
 //! One file a host or language. Each fetches what it needs by itself, pinned, below the target directory. Those that end
 //! within a minute or two are part of every `cargo xtask test`.
 
+mod c;
 mod composition;
 mod environments;
 mod node;
+mod page;
+mod programs;
 mod python_package;
 mod reproducible;
+mod spin;
+mod wasmcloud;
+mod wasmtime;
+mod wassette;
 
-use crate::test::{Stage, When};
+use crate::{
+    published,
+    test::{Outcome, Stage, When},
+};
 
 pub(crate) use environments::{Environment, python};
 pub(crate) use node::build_npm_package;
@@ -24,4 +34,10 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage { name: "Python package", when: When::Client, run: |_| python_package::test() },
     Stage { name: "Node package", when: When::Client, run: |_| node::test() },
     Stage { name: "Bun and Deno", when: When::Ecosystem, run: |_| node::test_other_runtimes() },
+    Stage { name: "page: wasmtime", when: When::Client, run: |_| wasmtime::run() },
+    Stage { name: "page: wassette", when: When::Ecosystem, run: |_| wassette::run() },
+    Stage { name: "page: wasmcloud", when: When::Ecosystem, run: |_| wasmcloud::run() },
+    Stage { name: "page: spin", when: When::Ecosystem, run: |_| spin::run() },
+    Stage { name: "page: c", when: When::Ecosystem, run: |_| c::run() },
+    Stage { name: "published crate", when: When::Ecosystem, run: |_| published::check().map(|()| Outcome::Passed) },
 ];

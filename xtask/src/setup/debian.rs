@@ -18,10 +18,10 @@ use crate::{
 };
 
 /// Where wasi-libc and Rust's sources come from.
-pub(super) const SUITE: &str = "trixie-backports";
+pub(super) const BACKPORTS: &str = "trixie-backports";
 
 /// Whether this is Debian itself: relatives such as Ubuntu have mirrors without Debian's suites.
-pub(super) fn is_debian() -> bool {
+pub(crate) fn is_debian() -> bool {
     os_release("ID").as_deref() == Some("debian") && on_path("apt-get").is_some()
 }
 
@@ -33,7 +33,7 @@ fn os_release(field: &str) -> Option<String> {
 }
 
 /// Whether this process may install packages.
-pub(super) fn is_root() -> Result<bool> {
+pub(crate) fn is_root() -> Result<bool> {
     Ok(read(Command::new("id").arg("-u"))?.trim() == "0")
 }
 
@@ -43,11 +43,11 @@ pub(super) fn knows_package(name: &str) -> bool {
         .is_ok_and(|text| text.lines().any(|line| line.contains("Candidate:") && !line.contains("(none)")))
 }
 
-/// Fetches a package and unpacks it as `to`, which is complete or not there.
+/// Fetches a package of a suite and unpacks it as `to`, which is complete or not there.
 ///
 /// Of several versions it takes the newest that begins with `version`, or the newest of all.
-pub(super) fn unpack(package: &str, version: Option<&str>, to: &Path) -> Result<()> {
-    let apt = Apt::of_the_machine()?;
+pub(crate) fn unpack(suite: &str, package: &str, version: Option<&str>, to: &Path) -> Result<()> {
+    let apt = Apt::of_the_machine(suite)?;
     let wanted = match version {
         Some(prefix) => format!("{package}={}", apt.newest(package, prefix)?),
         None => package.to_owned(),
@@ -76,18 +76,19 @@ pub(super) fn unpack(package: &str, version: Option<&str>, to: &Path) -> Result<
 /// A view of the machine's mirror and keys with one other suite in it, in a directory of ours.
 struct Apt {
     dir: PathBuf,
+    suite: String,
 }
 
 impl Apt {
     /// Sets the view up and fetches the suite's list of packages.
-    fn of_the_machine() -> Result<Self> {
-        let apt = Self { dir: cache_dir()?.join("apt") };
+    fn of_the_machine(suite: &str) -> Result<Self> {
+        let apt = Self { dir: cache_dir()?.join("apt"), suite: suite.to_owned() };
         for sub in ["lists/partial", "cache/archives/partial"] {
             let dir = apt.dir.join(sub);
             fs::create_dir_all(&dir).with_context(|| format!("create {}", dir.display()))?;
         }
         let key = keyring()?;
-        let source = format!("deb [signed-by={}] {} {SUITE} main\n", key.display(), mirror()?);
+        let source = format!("deb [signed-by={}] {} {suite} main\n", key.display(), mirror()?);
         fs::write(apt.dir.join("sources.list"), source)?;
         run(apt.command("apt-get").args(["-qq", "update"]))?;
         Ok(apt)
@@ -110,7 +111,7 @@ impl Apt {
     /// The newest version of a package that begins with `prefix`.
     fn newest(&self, package: &str, prefix: &str) -> Result<String> {
         let text = read(self.command("apt-cache").args(["madison", package]))?;
-        newest_of(&text, prefix).with_context(|| format!("{SUITE} has no {package} {prefix}"))
+        newest_of(&text, prefix).with_context(|| format!("{} has no {package} {prefix}", self.suite))
     }
 }
 

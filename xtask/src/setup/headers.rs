@@ -9,7 +9,7 @@ use crate::toolchain::own_wasi_libc;
 pub(super) fn plan() -> String {
     if debian::is_debian() {
         let place = own_wasi_libc().map_or_else(|error| error.to_string(), |dir| dir.display().to_string());
-        format!("unpack Debian's wasi-libc (of {}) into {place}", debian::SUITE)
+        format!("unpack Debian's wasi-libc (of {}) into {place}", debian::BACKPORTS)
     } else {
         "say how to install wasi-sdk".to_owned()
     }
@@ -20,6 +20,6 @@ pub(super) fn install() -> Result<()> {
     if !debian::is_debian() {
         return Err(manual::wasi_sdk("The C headers of WASI are not here.").into());
     }
-    debian::unpack("wasi-libc", None, &own_wasi_libc()?)
+    debian::unpack(debian::BACKPORTS, "wasi-libc", None, &own_wasi_libc()?)
         .map_err(|error| manual::wasi_sdk(&format!("Debian's wasi-libc could not be fetched: {error:#}")).into())
 }

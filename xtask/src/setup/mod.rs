@@ -5,13 +5,13 @@
 //! the commands to type and exit code 3.
 
 mod c_compiler;
-mod debian;
+pub(crate) mod debian;
 mod headers;
 mod manual;
 mod rust_std;
 mod test_tools;
 
-use std::fmt;
+use std::{env, fmt};
 
 use anyhow::Result;
 
@@ -132,6 +132,10 @@ pub(crate) fn install(purpose: For, talkative: bool) -> Result<()> {
                 println!("there    {}: {place}", piece.what);
             }
             continue;
+        }
+        if env::var_os("TALKTREE_INSTALL").is_some_and(|choice| choice == "never") {
+            let text = format!("missing: {}; `cargo xtask setup` would {}", piece.what, (piece.plan)());
+            return Err(ByHand(text).into());
         }
         eprintln!("setup: missing: {}. Going to {}.", piece.what, (piece.plan)());
         (piece.install)()?;

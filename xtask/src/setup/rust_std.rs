@@ -58,7 +58,7 @@ fn from_source() -> Result<()> {
     let sources = cache_dir()?.join(format!("rust-src-{}", rustc.release));
     let library = sources.join(format!("usr/src/rustc-{}/library", rustc.release));
     if !library.is_dir() {
-        debian::unpack("rust-src", Some(&format!("{}+", rustc.release)), &sources)?;
+        debian::unpack(debian::BACKPORTS, "rust-src", Some(&format!("{}+", rustc.release)), &sources)?;
     }
     let own = rustc.own_sysroot()?;
     let part = unfinished(&own);

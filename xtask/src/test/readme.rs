@@ -1,4 +1,4 @@
-//! What README.md and docs/ tell a reader to type has to exist: commands of `cargo xtask` must parse, sub-commands and
+//! What README.md, its neighbours and docs/ tell a reader to type has to exist: commands of `cargo xtask` must parse, sub-commands and
 //! options of `talktree` must be in its help, links to files must lead to one.
 //!
 //! Rust code in README.md is compiled elsewhere: it is a documentation test of the package `talktree-tests`.
@@ -41,11 +41,14 @@ pub(super) fn check() -> Result<()> {
     Ok(())
 }
 
-/// README.md and everything in docs/.
+/// README.md and what lies beside it, and everything in docs/.
 fn documents() -> Result<Vec<PathBuf>> {
-    let mut files: Vec<_> =
-        fs::read_dir(root().join("docs")).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-    files.push(root().join("README.md"));
+    let mut files = Vec::new();
+    for dir in ["", "docs", "docs/bindings"] {
+        let dir = root().join(dir);
+        let entries = fs::read_dir(&dir).with_context(|| format!("read {}", dir.display()))?;
+        files.extend(entries.flatten().map(|entry| entry.path()));
+    }
     files.retain(|file| file.extension().is_some_and(|ending| ending == "md") && file.is_file());
     files.sort();
     Ok(files)
