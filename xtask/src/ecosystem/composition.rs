@@ -12,13 +12,13 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Environment, environments, python};
+use super::{Environment, environments, programs, python};
 use crate::{
     artifacts::{build_standalone, plugged, standalone},
     components,
     guest::component,
     process::{cargo, read, run},
-    project::{cache_dir, root, target_dir},
+    project::{root, target_dir},
     test::Outcome,
 };
 
@@ -30,9 +30,6 @@ const COMPONENTIZE_PY: &[&str] = &["componentize-py==0.25.1"];
 
 /// What makes a component of JavaScript.
 const COMPONENTIZE_JS: &[&str] = &["@bytecodealliance/componentize-js@0.23.0"];
-
-/// The tool that composes.
-const WAC: &str = "0.12.0";
 
 /// The standalone component says what it is, and it and a chat back end composed with it work under wasmtime.
 pub(super) fn quick() -> Result<Outcome> {
@@ -155,14 +152,7 @@ fn check_summaries(python: &Path) -> Result<()> {
 
 /// `wac`, compiled once into the cache.
 fn wac() -> Result<PathBuf> {
-    let dir = cache_dir()?.join(format!("programs/wac-cli-{WAC}"));
-    let program = dir.join("bin").join(format!("wac{}", std::env::consts::EXE_SUFFIX));
-    if !program.is_file() {
-        eprintln!("going to compile wac {WAC} into {} (with cargo, some minutes, once)", dir.display());
-        let options = ["--locked", "--no-default-features", "--features", "wit", "--version", WAC];
-        run(cargo().args(["install", "wac-cli"]).args(options).arg("--root").arg(&dir))?;
-    }
-    Ok(program)
+    Ok(programs::wac()?.join(format!("wac{}", std::env::consts::EXE_SUFFIX)))
 }
 
 /// The worlds of `components/wit` with all that they name: the contract, and WASI, whose WIT the crate `wasip2` brings along.
