@@ -58,7 +58,7 @@ impl<P: Place> Store<P> {
     /// Removes an index that may still name words of what was deleted, before the file is written anew.
     pub(crate) fn drop_worn_index(&mut self) -> Result<()> {
         if self.is_written()? && !self.place().read_only() && self.read(|tx| tx.index_is_worn())? {
-            self.write(|tx| tx.drop_index())?;
+            self.free(|tx| tx.drop_index())?;
         }
         Ok(())
     }

@@ -5,9 +5,10 @@
 //! several, have negative keys, which `search_part` explains.
 //!
 //! Writing never feeds it: the numbers of events say which messages it does not have yet, and a search takes them in
-//! first, in steps of bounded memory, each committed. What is in it and is changed or deleted leaves it at once, by the
-//! words of its old text (`secure-delete`). Only inner nodes of the index may still name words that stood at the beginning of a
-//! page: to leave no trace, a vacuum drops an index that something was taken out of.
+//! first, in steps of bounded memory, each committed. What is in it and is changed or deleted is not found any more at
+//! once, by the words of its old text; pages of the index may still hold those words until they are written anew. To leave
+//! no trace, a vacuum drops an index that something was taken out of. FTS5's own `secure-delete` is not used: it damages
+//! lists of places that are longer than a page.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -31,7 +32,6 @@ const FEW: i64 = 1000;
 
 const TABLES: &str = "
 CREATE VIRTUAL TABLE search_words USING fts5(text, tools, reasoning, summary, content = '', tokenize = 'ascii');
-INSERT INTO search_words(search_words, rank) VALUES ('secure-delete', 1);
 CREATE TABLE search_part(
   key INTEGER PRIMARY KEY,
   message INTEGER,

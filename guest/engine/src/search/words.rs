@@ -16,7 +16,7 @@ use unicode_normalization::char::{decompose_canonical, is_combining_mark};
 use super::stem::stem;
 
 /// What decides which index a text gives: an index of another version is built anew.
-pub(crate) const VERSION: i64 = 1;
+pub(crate) const VERSION: i64 = 2;
 
 /// Characters of a word; longer ones are words of this length, side by side.
 const MAX_WORD_CHARACTERS: usize = 64;

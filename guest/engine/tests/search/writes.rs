@@ -44,6 +44,44 @@ fn copy(from: &Path) -> tempfile::TempDir {
     to
 }
 
+/// A word that stands in a message hundreds of times fills pages of the index by itself.
+#[test]
+fn an_index_of_words_that_fill_pages_stays_whole_while_messages_change_and_go() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { durability: Durability::Normal, ..Options::default() };
+    let mut opened = Store::new(Directory::new(directory.path()), options);
+    let mut state = 0x5eed_u64;
+    let mut random = move |bound: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % bound as u64) as usize
+    };
+    let mut ids: Vec<String> = Vec::new();
+    for write in 0..2_500 {
+        let text = format!("t{write} {}", "word ".repeat(random(300)));
+        let known = (!ids.is_empty()).then(|| random(ids.len()));
+        match (random(20), known) {
+            (0 | 1, Some(at)) => {
+                opened.update_message("", &message(&ids[at], "user", &text), Source::Server).unwrap();
+            }
+            (2, Some(at)) => {
+                let id = ids.swap_remove(at);
+                opened.delete_messages("", &[id], DeleteMode::Splice, false).unwrap();
+            }
+            _ => {
+                let id = format!("m{write}");
+                say(&mut opened, "", &id, &text);
+                ids.push(id);
+            }
+        }
+        if random(25) == 0 {
+            let found = opened.search("word", &everything());
+            assert!(found.is_ok(), "at write {write}: {found:?}");
+        }
+    }
+}
+
 #[test]
 fn the_index_equals_a_fresh_one_after_ten_thousand_random_writes() {
     let directory = tempfile::tempdir().unwrap();
