@@ -9,6 +9,7 @@ const LOCKING: &str = "TALKTREE_LOCKING";
 const INLINE_COMPACTION: &str = "TALKTREE_INLINE_COMPACTION";
 const RESERVED_KEYS: &str = "TALKTREE_RESERVED_METADATA_KEYS";
 const BUSY_TIMEOUT: &str = "TALKTREE_BUSY_TIMEOUT_MS";
+const MAX_FILE_BYTES: &str = "TALKTREE_MAX_FILE_BYTES";
 
 /// How long another instance is waited for where nothing else is said, in ms.
 const DEFAULT_BUSY_TIMEOUT: u64 = 10_000;
@@ -35,6 +36,8 @@ pub(crate) struct Settings {
     pub(crate) reserved_keys: Vec<String>,
     /// How long another instance is waited for, in ms.
     pub(crate) busy_timeout: u64,
+    /// Bytes that the store's file may have.
+    pub(crate) max_file_bytes: Option<u64>,
 }
 
 impl Settings {
@@ -61,7 +64,11 @@ impl Settings {
             "" => DEFAULT_BUSY_TIMEOUT,
             number => number.parse().map_err(|_| wrong(BUSY_TIMEOUT, number, "a number of milliseconds"))?,
         };
-        Ok(Self { durability, locking, inline_compaction, reserved_keys, busy_timeout })
+        let max_file_bytes = match given(MAX_FILE_BYTES).as_str() {
+            "" => None,
+            number => Some(number.parse().map_err(|_| wrong(MAX_FILE_BYTES, number, "a number of bytes"))?),
+        };
+        Ok(Self { durability, locking, inline_compaction, reserved_keys, busy_timeout, max_file_bytes })
     }
 
     /// What the engine wants to know of them.
@@ -70,6 +77,7 @@ impl Settings {
         Options {
             durability: self.durability,
             reserved_metadata_keys: self.reserved_keys.clone(),
+            max_file_bytes: self.max_file_bytes,
             ..Options::default()
         }
     }
@@ -100,6 +108,7 @@ mod tests {
                 inline_compaction: true,
                 reserved_keys: Vec::new(),
                 busy_timeout: DEFAULT_BUSY_TIMEOUT,
+                max_file_bytes: None,
             }
         );
     }
@@ -111,6 +120,7 @@ mod tests {
         assert!(!read(INLINE_COMPACTION, "off").unwrap().inline_compaction);
         assert_eq!(read(RESERVED_KEYS, "a,,b c").unwrap().reserved_keys, ["a", "b c"]);
         assert_eq!(read(BUSY_TIMEOUT, "0").unwrap().busy_timeout, 0);
+        assert_eq!(read(MAX_FILE_BYTES, "1048576").unwrap().max_file_bytes, Some(1 << 20));
     }
 
     #[test]
@@ -121,6 +131,7 @@ mod tests {
             (INLINE_COMPACTION, "1"),
             (BUSY_TIMEOUT, "-1"),
             (BUSY_TIMEOUT, "5s"),
+            (MAX_FILE_BYTES, "1MiB"),
         ] {
             let error = read(name, value).unwrap_err();
             assert_eq!((error.kind, error.subject.as_deref()), (Kind::NotConfigured, Some(name)));

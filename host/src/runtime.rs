@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use wasmtime::component::{Component, HasSelf, Linker};
+use wasmtime::component::{Component, Linker};
 use wasmtime::{Cache, CacheConfig, Config, Engine};
 
-use crate::bindings::talktree::sessions::summarizer;
 use crate::bindings::{Sessions, SessionsPre};
 use crate::error::{Error, ErrorKind, Result};
+use crate::imports;
 use crate::sandbox::Guest;
 
 /// The component, as `cargo xtask guest` built it.
@@ -61,8 +61,7 @@ impl Runtime {
         let engine = Engine::new(&config)?;
         let component = Component::from_binary(&engine, COMPONENT)?;
         let mut linker = Linker::<Guest>::new(&engine);
-        wasmtime_wasi::p2::add_to_linker_sync(&mut linker)?;
-        summarizer::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
+        imports::link(&mut linker)?;
         let component = SessionsPre::new(linker.instantiate_pre(&component)?)?;
         let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         Ok(Self { component, clock: Clock::start(engine)?, tokio })

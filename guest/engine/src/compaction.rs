@@ -77,7 +77,7 @@ impl<P: Place> Store<P> {
 
     /// Removes a compaction: what it replaced shows again, else the originals. False: there was none of that id.
     pub fn remove_compaction(&mut self, session: &str, id: &str) -> Result<bool> {
-        self.write(|tx| {
+        self.free(|tx| {
             let Some(mut session) = tx.session(session)? else { return Ok(false) };
             let Some(overlay) = tx.find_overlay(&session, id)? else { return Ok(false) };
             tx.delete_overlay(&mut session, &overlay)?;

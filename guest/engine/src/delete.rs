@@ -44,12 +44,12 @@ impl<P: Place> Store<P> {
             }
             Ok(DeleteResult { deleted: u32::try_from(deleted).unwrap_or(u32::MAX), summaries })
         };
-        if dry_run { self.read(work) } else { self.write(work) }
+        if dry_run { self.read(work) } else { self.free(work) }
     }
 
     /// Deletes all messages of a session; its configuration stays. Answers how many.
     pub fn clear_messages(&mut self, session: &str) -> Result<u32> {
-        self.write(|tx| {
+        self.free(|tx| {
             let Some(mut session) = tx.session(session)? else { return Ok(0) };
             let deleted = u32::try_from(session.messages).unwrap_or(u32::MAX);
             if deleted > 0 {

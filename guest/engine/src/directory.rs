@@ -105,7 +105,7 @@ impl<P: Place> Store<P> {
     /// Deletes a session with all that belongs to it. Answers how many messages that were. One that comes again under
     /// the same id has nothing to do with it.
     pub fn delete_session(&mut self, session: &str) -> Result<u32> {
-        self.write(|tx| {
+        self.free(|tx| {
             let mut found = tx.known_session(session)?;
             let messages = u32::try_from(found.messages).unwrap_or(u32::MAX);
             // While the session is there: the row of the most recent one is what tells the number of the last event.

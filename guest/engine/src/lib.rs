@@ -50,6 +50,7 @@ mod place;
 mod plan;
 mod prompt;
 mod recent;
+mod room;
 mod row;
 mod schema;
 mod search;

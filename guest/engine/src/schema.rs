@@ -25,7 +25,7 @@ pub const SCHEMA_VERSION: i32 = 2;
 const FIRST_VERSION: i32 = 1;
 
 /// Bytes of a page.
-const PAGE_SIZE: u32 = 4096;
+pub(crate) const PAGE_SIZE: u32 = 4096;
 
 /// Page cache of a store, in KiB. Appends and recent history touch a handful of pages; a scan gains nothing from more.
 const CACHE_KIB: i64 = 4096;

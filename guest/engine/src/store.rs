@@ -9,6 +9,7 @@ use rusqlite::{CachedStatement, Connection, OpenFlags};
 use crate::error::{Error, Kind, Result};
 use crate::migrate;
 use crate::place::Place;
+use crate::room::{self, Room};
 use crate::schema::{self, Found};
 
 /// What an acknowledged write survives.
@@ -30,6 +31,8 @@ pub struct Options {
     pub reserved_metadata_keys: Vec<String>,
     /// Events that are kept for the feed beside those that the messages themselves tell; by default 100,000.
     pub kept_events: Option<u32>,
+    /// Bytes that the file may have; beyond that only calls that make room may make it larger. None: any number.
+    pub max_file_bytes: Option<u64>,
 }
 
 /// A store of conversations.
@@ -38,6 +41,7 @@ pub struct Store<P> {
     options: Options,
     connection: Option<Connection>,
     memo: Memo,
+    room: Room,
     /// The number of the copy that is being handed out.
     pub(crate) snapshot: Option<u64>,
 }
@@ -76,7 +80,7 @@ impl<'a> Tx<'a> {
 impl<P: Place> Store<P> {
     /// The store at a place. Nothing is touched before the first call.
     pub fn new(place: P, options: Options) -> Self {
-        Self { place, options, connection: None, memo: Memo::default(), snapshot: None }
+        Self { place, options, connection: None, memo: Memo::default(), room: Room::default(), snapshot: None }
     }
 
     /// Whether there is anything in the file system.
@@ -98,6 +102,7 @@ impl<P: Place> Store<P> {
     pub fn close(&mut self) -> Result<()> {
         let Some(connection) = self.connection.take() else { return Ok(()) };
         self.memo = Memo::default();
+        self.room = Room::default();
         if self.place.begin(true)? {
             // Others have written since: what this connection knows of the log is out of date, and must not be used.
             drop(connection);
@@ -139,8 +144,35 @@ impl<P: Place> Store<P> {
             }
             store.connect(true)?;
             let Some(connection) = &store.connection else { return Err(lost()) };
-            run(connection, &mut store.memo, &store.options, Access::Write, &mut work)
+            store.room.limit(connection, &store.options)?;
+            let answer = run(connection, &mut store.memo, &store.options, Access::Write, &mut work);
+            match answer {
+                Err(error) if error.kind == Kind::StorageFull => Err(store.full(error)),
+                answer => answer,
+            }
         })
+    }
+
+    /// A call that makes room: it may go beyond the limit of the file by the reserve.
+    pub(crate) fn free<T>(&mut self, work: impl FnMut(&mut Tx<'_>) -> Result<T>) -> Result<T> {
+        self.room.reserve = true;
+        let answer = self.write(work);
+        self.room.reserve = false;
+        answer
+    }
+
+    /// Says what there was no room for, where it may be the limit, and takes what the attempt has left in the log away.
+    fn full(&self, error: Error) -> Error {
+        let Some(connection) = &self.connection else { return error };
+        if connection.is_autocommit() {
+            // Where the log cannot be written back it stays as it is.
+            let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        }
+        let pages = connection.query_row("PRAGMA page_count", [], |row| row.get::<_, i64>(0));
+        match (self.options.max_file_bytes, pages) {
+            (Some(limit), Ok(pages)) => room::beyond(limit, pages, &error),
+            _ => error,
+        }
     }
 
     /// Work on the file as a whole, outside of any transaction. None: nothing was ever written, and nothing is done.
@@ -181,6 +213,7 @@ impl<P: Place> Store<P> {
 
     fn forget(&mut self) {
         self.connection = None;
+        self.room.forget();
         self.memo = Memo::default();
     }
 

@@ -8,9 +8,11 @@
 //! - In the **database**, pages that a checkpoint writes in a row are held back until the row ends. A checkpoint counts
 //!   only after the truncation and the sync that follow it, both of which write out what is held and report its errors.
 //!
-//! What could not be written stays held (the module `held`): reads see it, and the next write to the same place goes over
-//! it, as it would in the file. Closing a file drops what is held, which can only belong to a transaction that SQLite
-//! has rolled back or to a checkpoint that did not count.
+//! What of the database could not be written stays held (the module `held`): reads see it, and the next write to the same
+//! place goes over it, as it would in the file. Closing a file drops what is held, which can only belong to a transaction
+//! that SQLite has rolled back or to a checkpoint that did not count. What of the log could not be written is dropped at
+//! once: it belongs to a transaction that fails by this very error. Nothing of it is read again, and if it stayed, each
+//! later write and each checkpoint would try to write it first, and fail where there is room for what is wanted now.
 
 use std::cmp::max;
 use std::ffi::c_int;
@@ -165,6 +167,12 @@ impl<R: Raw> OpenFile<R> {
             }
             Role::Database | Role::Journal | Role::Temporary => Then::WriteOut,
         };
+        let written = self.take_in(data, offset, then);
+        self.drop_failed_transaction(&written);
+        written
+    }
+
+    fn take_in(&mut self, data: &[u8], offset: u64, then: Then) -> Result<(), Code> {
         if !self.hold(data, offset)? {
             self.write_out()?;
             self.hold(data, offset)?;
@@ -172,6 +180,13 @@ impl<R: Raw> OpenFile<R> {
         match then {
             Then::Wait => Ok(()),
             Then::WriteOut => self.write_out(),
+        }
+    }
+
+    /// What the log holds is never committed yet: when it cannot be written, its transaction has failed.
+    fn drop_failed_transaction(&mut self, written: &Result<(), Code>) {
+        if written.is_err() && self.role == Role::Log {
+            self.held.clear();
         }
     }
 
@@ -196,7 +211,9 @@ impl<R: Raw> OpenFile<R> {
     /// Makes everything that was written durable.
     pub fn sync(&mut self) -> Result<(), Code> {
         self.check(true, ffi::SQLITE_IOERR_FSYNC)?;
-        self.write_out()?;
+        let written = self.write_out();
+        self.drop_failed_transaction(&written);
+        written?;
         let Some(raw) = &self.raw else { return Ok(()) };
         if let Err(error) = raw.sync() {
             self.last_error = Some(error);

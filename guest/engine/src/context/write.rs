@@ -60,7 +60,7 @@ impl<P: Place> Store<P> {
 
     /// Removes a block with its versions. Answers whether there was one. A frozen prompt still shows it.
     pub fn remove_block(&mut self, session: &str, label: &str) -> Result<bool> {
-        self.write(|tx| {
+        self.free(|tx| {
             let key = tx.session(session)?.map(|session| session.key);
             let Some(row) = tx.find_block(key, label)? else { return Ok(false) };
             tx.delete_block(row.key)?;

@@ -10,6 +10,7 @@ mod damage;
 mod depth;
 mod files;
 mod full;
+mod limit;
 #[path = "../places/mount.rs"]
 mod mount;
 mod read_only;

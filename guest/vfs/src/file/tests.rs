@@ -158,12 +158,25 @@ fn a_full_disk_is_an_error_of_the_commit_and_reads_go_on() {
     let mut page = [0; PAGE];
     log.read(&mut page, 56).unwrap();
     assert_eq!(page, [1; PAGE]);
-    // The same again, with room: it goes over what was held, and nothing of the failed one comes before it.
+    // The same again, with room: nothing of the failed one comes before it.
     disk.room.set(0);
     frame(&mut log, end, 3, true).unwrap();
     let bytes = disk.bytes.borrow();
     assert_eq!(bytes[end as usize + 24..][..PAGE], [3; PAGE]);
     assert_eq!(bytes[56..][..PAGE], [1; PAGE]);
+}
+
+#[test]
+fn a_transaction_that_found_no_room_does_not_stand_in_the_way_of_what_fits() {
+    let (disk, mut log) = open(Role::Log);
+    let end = frame(&mut log, 32, 1, true).unwrap();
+    disk.room.set(end as usize + 600);
+    frame(&mut log, end, 2, false).unwrap();
+    assert_eq!(frame(&mut log, end + 536, 2, true), Err(ffi::SQLITE_FULL));
+    // What a checkpoint begins with.
+    log.sync().unwrap();
+    frame(&mut log, end, 3, true).unwrap();
+    assert_eq!(disk.bytes.borrow()[end as usize + 24..][..PAGE], [3; PAGE]);
 }
 
 #[test]
