@@ -1,7 +1,8 @@
 //! Compaction beside everything else: a plan of the guest, a summary of the host's summarizer, a commit.
 //!
 //! Two kinds of compaction run here as tasks of their own: those that an append reported as due, and those that were
-//! asked for. In a session there is one at a time, and of all of them only so many ask the summarizer at once. The
+//! asked for. In a session there is one at a time, and of all of them only so many ask the summarizer at once, half of
+//! which may be of one tenant: one whose summaries take long, or never come, does not keep others from theirs. The
 //! guest is called for moments only, before and after the summarizer, so that no call of the tenant waits for it.
 
 use std::collections::HashMap;
@@ -26,18 +27,44 @@ pub(crate) const LAST_CALLS: Duration = Duration::from_secs(10);
 /// Steps of one compaction, so that it ends.
 const MAX_STEPS: usize = 1000;
 
+/// Compactions of one tenant that may run or wait. More that are asked for are refused.
+const MAX_OF_ONE_TENANT: usize = 256;
+
 /// All compactions below one root.
 pub(crate) struct Compactor {
     summarizer: Option<Arc<dyn Summarizer>>,
     time_limit: Duration,
     /// One for each step that may run at a time.
     permits: Arc<Semaphore>,
-    places: Mutex<HashMap<Place, Running>>,
+    /// How many of them one tenant may have.
+    permits_of_one: usize,
+    state: Mutex<State>,
     /// When what was asked for has to be done; what was not ends as soon as there is such a time.
     ending: watch::Sender<Option<Instant>>,
     /// Compactions that were asked for and are not done.
     asked: watch::Sender<usize>,
     tokio: Handle,
+}
+
+/// What runs, or waits to. Whatever has come to its end leaves nothing here.
+#[derive(Default)]
+struct State {
+    places: HashMap<Place, Running>,
+    tenants: HashMap<String, Share>,
+}
+
+/// What one tenant has of all that runs.
+struct Share {
+    /// One for each of its steps that may run at a time.
+    permits: Arc<Semaphore>,
+    /// How many compactions run or wait.
+    users: usize,
+}
+
+/// Lets one step run.
+struct Permit {
+    _of_tenant: OwnedSemaphorePermit,
+    _of_all: OwnedSemaphorePermit,
 }
 
 /// A session of a tenant.
@@ -67,7 +94,8 @@ impl Compactor {
             summarizer: settings.summarizer.as_ref().map(|chosen| Arc::clone(&chosen.0)),
             time_limit: settings.summarizer_timeout,
             permits: Arc::new(Semaphore::new(settings.max_compactions)),
-            places: Mutex::default(),
+            permits_of_one: settings.max_compactions.div_ceil(2),
+            state: Mutex::default(),
             ending: watch::Sender::new(None),
             asked: watch::Sender::new(0),
             tokio,
@@ -80,17 +108,12 @@ impl Compactor {
             return;
         }
         let place = session.place();
-        {
-            let mut places = self.lock();
-            let running = places.entry(place.clone()).or_default();
-            if let Some(reports) = &mut running.automatic {
-                *reports += 1;
-                return;
-            }
-            running.automatic = Some(0);
-            running.users += 1;
+        if let Some(reports) = self.lock().places.get_mut(&place).and_then(|running| running.automatic.as_mut()) {
+            *reports += 1;
+            return;
         }
-        let user = User { compactor: Arc::clone(self), place, automatic: true };
+        // Where there are too many, the next append reports it again.
+        let Some(user) = self.enter(place, true) else { return };
         let session = session.clone();
         self.tokio.spawn(async move {
             let compactor = Arc::clone(&user.compactor);
@@ -110,18 +133,16 @@ impl Compactor {
     /// Compacts because it was asked for. What can begin at once begins in the order of these calls.
     pub(crate) fn compact(self: &Arc<Self>, session: &Session, leaf: Option<String>) -> Call<Option<Compaction>> {
         let (answer, call) = Call::pair();
-        let place = session.downgrade().place();
-        let turn = {
-            let mut places = self.lock();
-            let running = places.entry(place.clone()).or_default();
-            running.users += 1;
-            Arc::clone(&running.turn)
+        let Some(user) = self.enter(session.downgrade().place(), false) else {
+            let sentence = "too many compactions of this tenant are waiting: try again later";
+            let (current, limit) = (MAX_OF_ONE_TENANT as u64, MAX_OF_ONE_TENANT as u64);
+            return Call::refused(Error::new(ErrorKind::Busy, sentence).with_numbers(current, limit));
         };
-        let user = User { compactor: Arc::clone(self), place, automatic: false };
+        let turn = Arc::clone(&user.turn);
         self.asked.send_modify(|asked| *asked += 1);
         let asked = Asked(Arc::clone(self));
-        let begun = match (Arc::clone(&turn).try_lock_owned(), Arc::clone(&self.permits).try_acquire_owned()) {
-            (Ok(turn), Ok(permit)) => Some(Begun { turn, permit, plan: prepare(session, leaf.as_deref()) }),
+        let begun = match (Arc::clone(&turn).try_lock_owned(), self.permit_at_once(&user)) {
+            (Ok(turn), Some(permit)) => Some(Begun { turn, permit, plan: prepare(session, leaf.as_deref()) }),
             _ => None,
         };
         // It is carried out even if this was the last handle.
@@ -134,7 +155,7 @@ impl Compactor {
                 () = compactor.out_of_time() => {
                     Err(Error::new(ErrorKind::SummarizerFailed, "it was ended while a summary was waited for: try again"))
                 }
-                result = compactor.compact_as_asked(&session, leaf.as_deref(), &turn, begun) => result,
+                result = compactor.compact_as_asked(&session, leaf.as_deref(), &user, begun) => result,
             };
             drop(user);
             answer.send(result);
@@ -166,9 +187,28 @@ impl Compactor {
         let _ = self.tokio.block_on(asked.wait_for(|asked| *asked == 0));
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Place, Running>> {
+    /// A place in a session, until it is dropped. None: the tenant has too many already.
+    fn enter(self: &Arc<Self>, place: Place, automatic: bool) -> Option<User> {
+        let mut state = self.lock();
+        let new_share = || Share { permits: Arc::new(Semaphore::new(self.permits_of_one)), users: 0 };
+        let share = state.tenants.entry(place.0.clone()).or_insert_with(new_share);
+        if share.users >= MAX_OF_ONE_TENANT {
+            return None;
+        }
+        share.users += 1;
+        let permits = Arc::clone(&share.permits);
+        let running = state.places.entry(place.clone()).or_default();
+        running.users += 1;
+        if automatic {
+            running.automatic = Some(0);
+        }
+        let turn = Arc::clone(&running.turn);
+        Some(User { compactor: Arc::clone(self), place, automatic, turn, permits })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
         // Nothing that is done under the lock calls out.
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ready when everything is to end.
@@ -190,29 +230,31 @@ impl Compactor {
     }
 
     async fn compact_automatically(&self, session: &WeakSession, mut user: User) -> Result<()> {
-        let turn = self.lock().get(&user.place).map(|running| Arc::clone(&running.turn));
-        let Some(turn) = turn else { return Ok(()) };
-        let _turn = turn.lock_owned().await;
+        let _turn = Arc::clone(&user.turn).lock_owned().await;
         let configured = session.call(|session| session.configure(ConfigurationChange::default()))?.await?;
         if configured.auto_compact == AutoCompact::Off {
             return Ok(());
         }
         let mut made = 0;
         for _ in 0..MAX_STEPS {
-            let reports = self.lock().get(&user.place).and_then(|running| running.automatic);
-            let permit = self.permit().await?;
+            let reports = self.lock().places.get(&user.place).and_then(|running| running.automatic);
+            let permit = self.permit(&user).await?;
             let plan = session.call(|session| prepare(session, None))?;
             match self.step(session, plan, permit).await {
-                Ok(Step::Made(_)) => made += 1,
+                Ok(Step::Made(compaction)) => {
+                    made += 1;
+                    let (tenant, session) = session.place();
+                    tracing::info!(tenant, session = &*session, messages = compaction.count, "compacted");
+                }
                 Ok(Step::Nothing) => {
-                    let mut places = self.lock();
-                    let Some(running) = places.get_mut(&user.place) else { return Ok(()) };
+                    let mut state = self.lock();
+                    let Some(running) = state.places.get_mut(&user.place) else { return Ok(()) };
                     // An append that was reported since the plan was asked for may have given it something to do.
                     if running.automatic == reports {
                         running.automatic = None;
                         user.automatic = false;
                         // Its end takes the lock, too.
-                        drop(places);
+                        drop(state);
                         return Ok(());
                     }
                 }
@@ -230,19 +272,19 @@ impl Compactor {
         &self,
         session: &WeakSession,
         leaf: Option<&str>,
-        turn: &Arc<tokio::sync::Mutex<()>>,
+        user: &User,
         begun: Option<Begun>,
     ) -> Result<Option<Compaction>> {
         let (_turn, mut first) = match begun {
             Some(Begun { turn, permit, plan }) => (turn, Some((plan, permit))),
-            None => (Arc::clone(turn).lock_owned().await, None),
+            None => (Arc::clone(&user.turn).lock_owned().await, None),
         };
         let mut last = None;
         for _ in 0..MAX_STEPS {
             let (plan, permit) = match first.take() {
                 Some(first) => first,
                 None => {
-                    let permit = self.permit().await?;
+                    let permit = self.permit(user).await?;
                     (session.call(|session| prepare(session, leaf))?, permit)
                 }
             };
@@ -257,18 +299,22 @@ impl Compactor {
         Ok(last)
     }
 
-    async fn permit(&self) -> Result<OwnedSemaphorePermit> {
+    /// Waits until a step may run. The tenant's own share comes first, so that few of one tenant wait for those of all.
+    async fn permit(&self, user: &User) -> Result<Permit> {
         let closed = |_| Error::new(ErrorKind::Other, "no more compactions are made");
-        Arc::clone(&self.permits).acquire_owned().await.map_err(closed)
+        let of_tenant = Arc::clone(&user.permits).acquire_owned().await.map_err(closed)?;
+        let of_all = Arc::clone(&self.permits).acquire_owned().await.map_err(closed)?;
+        Ok(Permit { _of_tenant: of_tenant, _of_all: of_all })
+    }
+
+    fn permit_at_once(&self, user: &User) -> Option<Permit> {
+        let of_tenant = Arc::clone(&user.permits).try_acquire_owned().ok()?;
+        let of_all = Arc::clone(&self.permits).try_acquire_owned().ok()?;
+        Some(Permit { _of_tenant: of_tenant, _of_all: of_all })
     }
 
     /// One plan, one summary, one commit.
-    async fn step(
-        &self,
-        session: &WeakSession,
-        plan: Call<Option<CompactionPlan>>,
-        _permit: OwnedSemaphorePermit,
-    ) -> Result<Step> {
+    async fn step(&self, session: &WeakSession, plan: Call<Option<CompactionPlan>>, _permit: Permit) -> Result<Step> {
         let Some(plan) = plan.await? else { return Ok(Step::Nothing) };
         let CompactionPlan { token, prompt, max_tokens, .. } = plan;
         let request = SummaryRequest { prompt, max_tokens, purpose: Purpose::Compaction };
@@ -320,7 +366,7 @@ fn prepare(session: &Session, leaf: Option<&str>) -> Call<Option<CompactionPlan>
 /// A compaction that was asked for and could begin at once.
 struct Begun {
     turn: OwnedMutexGuard<()>,
-    permit: OwnedSemaphorePermit,
+    permit: Permit,
     plan: Call<Option<CompactionPlan>>,
 }
 
@@ -329,18 +375,29 @@ struct User {
     compactor: Arc<Compactor>,
     place: Place,
     automatic: bool,
+    /// The session's turn.
+    turn: Arc<tokio::sync::Mutex<()>>,
+    /// The tenant's share.
+    permits: Arc<Semaphore>,
 }
 
 impl Drop for User {
     fn drop(&mut self) {
-        let mut places = self.compactor.lock();
-        let Some(running) = places.get_mut(&self.place) else { return };
-        running.users -= 1;
-        if self.automatic {
-            running.automatic = None;
+        let mut state = self.compactor.lock();
+        if let Some(running) = state.places.get_mut(&self.place) {
+            running.users -= 1;
+            if self.automatic {
+                running.automatic = None;
+            }
+            if running.users == 0 {
+                state.places.remove(&self.place);
+            }
         }
-        if running.users == 0 {
-            places.remove(&self.place);
+        if let Some(share) = state.tenants.get_mut(&self.place.0) {
+            share.users -= 1;
+            if share.users == 0 {
+                state.tenants.remove(&self.place.0);
+            }
         }
     }
 }

@@ -1,11 +1,10 @@
 //! Which tenant is served by which thread, and when.
 //!
 //! Every tenant that has calls waiting, or has had some lately, has a slot: a queue, and while it is live a thread that
-//! serves nothing else. There are at most as many threads as live tenants are allowed. Beyond that, slots wait for a
-//! thread, and the tenants that were used least lately are asked to give theirs up. All of it is kept under one lock
-//! that is held for moments only: never while a call runs, a file is touched or a future is woken.
+//! serves nothing else. There are at most as many threads as live tenants are allowed. Who gets one, keeps one and gives
+//! one up is for [`slots`](crate::slots) to say. All of that is kept under one lock that is held for moments only: never
+//! while a call runs, a file is touched or a future is woken.
 
-use std::collections::{HashMap, VecDeque};
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -13,24 +12,29 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::call::{Answer, Call, Job};
+use crate::call::{Answer, Call, Job, Label};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use crate::compactor::{Compactor, LAST_CALLS};
 use crate::context::Providers;
 use crate::error::{Error, ErrorKind};
+use crate::file_work::FileWork;
+use crate::filesystem::Usage;
+use crate::metrics::Hooks;
 use crate::runtime::{GUEST_STACK_BYTES, Runtime};
 use crate::settings::Settings;
+use crate::slots::{Bounds, Freed, Next, Put, Slots};
 use crate::tenant_name::TenantName;
 use crate::watchers::Watchers;
 use crate::worker::{EmptySandbox, Worker};
 
-/// Tenants that may wait for a thread. Beyond that, calls are refused.
-const MAX_WAITING_TENANTS: usize = 16_384;
-
 /// How long a thread stays with a tenant that has no sandbox: one that was never written, or could not be opened.
 const LINGER: Duration = Duration::from_millis(200);
+
+/// How long a tenant whose calls keep coming keeps its thread while others wait for one. Closing a tenant and opening
+/// another costs some milliseconds.
+const TURN: Duration = Duration::from_millis(50);
 
 /// How long dropping the last handle waits for what was accepted.
 const DROP_PATIENCE: Duration = Duration::from_secs(5);
@@ -42,6 +46,7 @@ const STACK_BYTES: usize = 4 * GUEST_STACK_BYTES;
 pub(crate) struct Scheduler {
     shared: Arc<Shared>,
     compactor: Arc<Compactor>,
+    file_work: Arc<FileWork>,
 }
 
 /// What the threads of the tenants share.
@@ -49,46 +54,22 @@ pub(crate) struct Shared {
     pub(crate) runtime: Arc<Runtime>,
     pub(crate) settings: Settings,
     pub(crate) root: PathBuf,
-    /// Answers the reads of tenants that were never written.
+    /// Answers the reads of tenants that were never written; one is kept.
     pub(crate) empty: Mutex<Option<EmptySandbox>>,
     /// Who wants to know when a tenant is written.
     pub(crate) watchers: Watchers,
+    /// What the live tenants take on the disk.
+    pub(crate) usage: Usage,
     state: Mutex<State>,
     /// A thread has ended.
     ended: Condvar,
 }
 
-#[derive(Default)]
 struct State {
     /// No more calls are accepted.
     closed: bool,
-    slots: HashMap<TenantName, Slot>,
-    /// Slots without a thread, the one that came first in front.
-    waiting: VecDeque<TenantName>,
-    threads: usize,
+    slots: Slots<Entry>,
     handles: Vec<JoinHandle<()>>,
-    /// Counts uses, to tell which tenant was used least lately.
-    uses: u64,
-}
-
-struct Slot {
-    queue: VecDeque<Entry>,
-    /// Something is to be done for its thread.
-    wake: Arc<Condvar>,
-    /// When it was used last, in uses.
-    used: u64,
-    stage: Stage,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// It has no thread yet.
-    Waiting,
-    /// Its thread has not served anything yet.
-    Fresh,
-    Live,
-    /// It has been asked to give up its thread.
-    Retiring,
 }
 
 /// What can be asked of a tenant's thread.
@@ -110,30 +91,34 @@ impl Entry {
     }
 }
 
-/// What a tenant's thread does next.
-enum Next {
-    Serve(Entry),
-    /// Close the sandbox, and the thread may be needed elsewhere.
-    Rest,
-}
-
 impl Scheduler {
     pub(crate) fn new(runtime: Arc<Runtime>, settings: Settings, root: PathBuf) -> Self {
         let compactor = Compactor::new(&settings, runtime.tokio().clone());
+        let bounds = Bounds {
+            threads: settings.max_live_tenants,
+            calls_of_one: settings.max_waiting_calls,
+            calls_of_all: settings.max_waiting_calls_in_all,
+        };
         let shared = Shared {
             runtime,
             settings,
             root,
             empty: Mutex::new(None),
             watchers: Watchers::default(),
-            state: Mutex::new(State::default()),
+            state: Mutex::new(State { closed: false, slots: Slots::new(bounds), handles: Vec::new() }),
+            usage: Usage::default(),
             ended: Condvar::new(),
         };
-        Self { shared: Arc::new(shared), compactor }
+        Self { shared: Arc::new(shared), compactor, file_work: Arc::default() }
     }
 
     pub(crate) fn root(&self) -> &PathBuf {
         &self.shared.root
+    }
+
+    /// Bytes on the disk of the tenants that have a sandbox.
+    pub(crate) fn disk_bytes(&self) -> u64 {
+        self.shared.usage.bytes()
     }
 
     /// Runs what follows up on calls.
@@ -151,6 +136,16 @@ impl Scheduler {
         &self.shared.settings.providers
     }
 
+    /// How long a call may take, and what it asks of the host.
+    pub(crate) fn call_timeout(&self) -> Duration {
+        self.shared.settings.call_timeout
+    }
+
+    /// Who is told what calls cost.
+    pub(crate) fn hooks(&self) -> &Hooks {
+        &self.shared.settings.metrics
+    }
+
     /// How many tenants have a thread, or wait for one.
     pub(crate) fn live_tenants(&self) -> usize {
         self.shared.lock().slots.len()
@@ -161,16 +156,21 @@ impl Scheduler {
         &self.compactor
     }
 
+    /// Looks into the root, beside the tenants' threads.
+    pub(crate) fn file_work(&self) -> &Arc<FileWork> {
+        &self.file_work
+    }
+
     /// Puts a call at the end of its tenant's queue, or refuses it.
     pub(crate) fn enqueue(&self, name: &TenantName, job: Job) {
         Shared::enqueue(&self.shared, name, Entry::Call(job));
     }
 
     /// Ends the tenant's sandbox after what is in its queue. One that has none is closed already.
-    pub(crate) fn close_tenant(&self, name: &TenantName, span: tracing::Span) -> Call<()> {
-        let (answer, call) = Call::pair();
-        if self.shared.lock().slots.contains_key(name) {
-            Shared::enqueue(&self.shared, name, Entry::Close(span, answer));
+    pub(crate) fn close_tenant(&self, name: &TenantName, label: Label) -> Call<()> {
+        let (answer, call) = Call::reported(label.report(self.hooks(), name));
+        if self.shared.lock().slots.contains(name) {
+            Shared::enqueue(&self.shared, name, Entry::Close(label.span, answer));
         } else {
             answer.send(Ok(()));
         }
@@ -178,21 +178,16 @@ impl Scheduler {
     }
 
     /// Deletes the tenant after what is in its queue.
-    pub(crate) fn delete_tenant(&self, name: &TenantName, span: tracing::Span) -> Call<()> {
-        let (answer, call) = Call::pair();
-        Shared::enqueue(&self.shared, name, Entry::Delete(span, answer));
+    pub(crate) fn delete_tenant(&self, name: &TenantName, label: Label) -> Call<()> {
+        let (answer, call) = Call::reported(label.report(self.hooks(), name));
+        Shared::enqueue(&self.shared, name, Entry::Delete(label.span, answer));
         call
     }
 
     /// Makes a tenant of a snapshot.
-    pub(crate) fn restore_tenant(
-        &self,
-        name: &TenantName,
-        span: tracing::Span,
-        snapshot: Box<dyn Read + Send>,
-    ) -> Call<()> {
-        let (answer, call) = Call::pair();
-        Shared::enqueue(&self.shared, name, Entry::Restore(span, snapshot, answer));
+    pub(crate) fn restore_tenant(&self, name: &TenantName, label: Label, snapshot: Box<dyn Read + Send>) -> Call<()> {
+        let (answer, call) = Call::reported(label.report(self.hooks(), name));
+        Shared::enqueue(&self.shared, name, Entry::Restore(label.span, snapshot, answer));
         call
     }
 
@@ -249,45 +244,20 @@ impl Shared {
         if state.closed {
             return vec![(entry, Error::new(ErrorKind::Other, "this Talktree was closed: open it again"))];
         }
-        state.uses += 1;
-        let used = state.uses;
-        if let Some(slot) = state.slots.get_mut(name) {
-            if slot.queue.len() >= self.settings.max_waiting_calls {
-                let waiting = slot.queue.len() as u64;
-                let error = Error::new(ErrorKind::Busy, "too many calls of this tenant are waiting: try again later")
-                    .with_numbers(waiting, waiting);
-                return vec![(entry, error)];
-            }
-            slot.queue.push_back(entry);
-            slot.used = used;
-            slot.wake.notify_one();
-            return Vec::new();
-        }
-        let free = state.threads < self.settings.max_live_tenants;
-        if !free && state.waiting.len() >= MAX_WAITING_TENANTS {
-            let error = Error::new(ErrorKind::Busy, "too many tenants are waiting: try again later");
-            return vec![(entry, error)];
-        }
-        let stage = if free { Stage::Fresh } else { Stage::Waiting };
-        let slot = Slot { queue: VecDeque::from([entry]), wake: Arc::new(Condvar::new()), used, stage };
-        state.slots.insert(name.clone(), slot);
-        if !free {
-            state.waiting.push_back(name.clone());
-            state.make_room();
-            return Vec::new();
-        }
-        match self.start_thread(name.clone()) {
-            Ok(handle) => {
-                state.threads += 1;
-                state.handles.retain(|handle| !handle.is_finished());
-                state.handles.push(handle);
-                Vec::new()
-            }
-            Err(error) => {
-                let error = Error::new(ErrorKind::Busy, format!("no thread could be started: {error}"));
-                let queue = state.slots.remove(name).map(|slot| slot.queue).unwrap_or_default();
-                queue.into_iter().map(|entry| (entry, error.clone())).collect()
-            }
+        match state.slots.put(name, entry) {
+            Put::Queued => Vec::new(),
+            Put::Refused(entry, error) => vec![(entry, error)],
+            Put::Start => match self.start_thread(name.clone()) {
+                Ok(handle) => {
+                    state.handles.retain(|handle| !handle.is_finished());
+                    state.handles.push(handle);
+                    Vec::new()
+                }
+                Err(error) => {
+                    let error = Error::new(ErrorKind::Busy, format!("no thread could be started: {error}"));
+                    state.slots.unstarted(name).into_iter().map(|entry| (entry, error.clone())).collect()
+                }
+            },
         }
     }
 
@@ -296,71 +266,74 @@ impl Shared {
         let shared = Arc::clone(self);
         std::thread::Builder::new().name("talktree-tenant".to_owned()).stack_size(STACK_BYTES).spawn(move || {
             let _tokio = shared.runtime.enter();
-            let mut served = Some(first);
-            while let Some(name) = served {
-                if catch_unwind(AssertUnwindSafe(|| shared.serve(&name))).is_err() {
-                    shared.abandon(&name);
-                }
-                served = shared.next_tenant();
+            let mut next = Some(first);
+            while let Some(name) = next {
+                next = match catch_unwind(AssertUnwindSafe(|| shared.serve(&name))) {
+                    Ok(next) => next,
+                    Err(_) => shared.abandon(&name),
+                };
             }
         })
     }
 
-    /// Serves one tenant until it is to rest.
-    fn serve(&self, name: &TenantName) {
+    /// Serves one tenant until its thread is given up, and answers which tenant is next.
+    fn serve(&self, name: &TenantName) -> Option<TenantName> {
         let mut worker = Worker::new(self, name.clone());
+        let mut begun = Instant::now();
+        let mut served = false;
         loop {
-            match self.next_entry(name, worker.is_open()) {
-                Next::Serve(Entry::Call(job)) => worker.carry_out(job),
-                Next::Serve(Entry::Close(span, answer)) => {
+            let turn_is_over = served && begun.elapsed() >= TURN;
+            let Some(entry) = self.next_entry(name, turn_is_over, worker.is_open()) else {
+                if let Err(error) = worker.close() {
+                    tracing::warn!(tenant = name.as_str(), %error, "the store was not closed cleanly; nothing is lost");
+                }
+                match self.free(name) {
+                    Freed::Goes(next) => return Some(next),
+                    Freed::Ends => return None,
+                    Freed::Stays => {
+                        (begun, served) = (Instant::now(), false);
+                        continue;
+                    }
+                }
+            };
+            served = true;
+            match entry {
+                Entry::Call(job) => worker.carry_out(job),
+                Entry::Close(span, mut answer) => {
+                    answer.begin();
                     let closed = span.in_scope(|| worker.close());
                     answer.send(closed);
                 }
-                Next::Serve(Entry::Delete(span, answer)) => {
+                Entry::Delete(span, mut answer) => {
+                    answer.begin();
                     let deleted = span.in_scope(|| worker.delete());
                     answer.send(deleted);
                 }
-                Next::Serve(Entry::Restore(span, mut snapshot, answer)) => {
+                Entry::Restore(span, mut snapshot, mut answer) => {
+                    answer.begin();
                     let restored = span.in_scope(|| worker.restore(&mut *snapshot));
                     answer.send(restored);
-                }
-                Next::Rest => {
-                    if let Err(error) = worker.close() {
-                        tracing::warn!(tenant = name.as_str(), %error, "the store was not closed cleanly; nothing is lost");
-                    }
-                    if self.retire(name) {
-                        return;
-                    }
                 }
             }
         }
     }
 
-    /// Waits for something to do.
-    fn next_entry(&self, name: &TenantName, is_open: bool) -> Next {
+    /// Waits for something to do. None: the thread is given up.
+    fn next_entry(&self, name: &TenantName, turn_is_over: bool, is_open: bool) -> Option<Entry> {
         let patience = if is_open { self.settings.idle_timeout } else { LINGER.min(self.settings.idle_timeout) };
         let until = Instant::now().checked_add(patience);
         let mut state = self.lock();
         loop {
-            let closed = state.closed;
-            let crowded = !state.waiting.is_empty();
-            let Some(slot) = state.slots.get_mut(name) else { return Next::Rest };
-            if slot.stage == Stage::Retiring {
-                return Next::Rest;
-            }
-            if let Some(entry) = slot.queue.pop_front() {
-                slot.stage = Stage::Live;
-                if crowded {
-                    // From now on it can be asked to give up its thread, and others wait for one.
-                    state.make_room();
-                }
-                return Next::Serve(entry);
-            }
+            let wake = match state.slots.next(name, turn_is_over, is_open) {
+                Next::Serve(entry) => return Some(entry),
+                Next::Rest => return None,
+                Next::Wait(wake) => wake,
+            };
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-            if closed || left.is_some_and(|left| left.is_zero()) || (crowded && !is_open) {
-                return Next::Rest;
+            if state.closed || left.is_some_and(|left| left.is_zero()) {
+                state.slots.rest(name);
+                return None;
             }
-            let wake = Arc::clone(&slot.wake);
             state = match left {
                 Some(left) => wake.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
                 None => wake.wait(state).unwrap_or_else(PoisonError::into_inner),
@@ -368,64 +341,55 @@ impl Shared {
         }
     }
 
-    /// The tenant's sandbox is closed. False: there are calls again, and nobody else needs the thread.
-    fn retire(&self, name: &TenantName) -> bool {
+    /// The tenant is closed, and its thread free.
+    fn free(&self, name: &TenantName) -> Freed {
         let mut state = self.lock();
-        let crowded = !state.waiting.is_empty();
-        let Some(slot) = state.slots.get_mut(name) else { return true };
-        if slot.queue.is_empty() {
-            state.slots.remove(name);
-        } else if crowded {
-            slot.stage = Stage::Waiting;
-            state.waiting.push_back(name.clone());
-        } else {
-            slot.stage = Stage::Fresh;
-            return false;
-        }
-        true
+        let freed = state.slots.freed(name);
+        self.note_end(&mut state, &freed);
+        freed
     }
 
-    /// The next tenant for a thread that is free. None: the thread ends.
-    fn next_tenant(&self) -> Option<TenantName> {
-        let mut state = self.lock();
-        while let Some(name) = state.waiting.pop_front() {
-            state.uses += 1;
-            let used = state.uses;
-            if let Some(slot) = state.slots.get_mut(&name) {
-                slot.stage = Stage::Fresh;
-                slot.used = used;
-                state.make_room();
-                return Some(name);
-            }
-        }
-        state.threads -= 1;
-        self.ended.notify_all();
-        None
-    }
-
-    /// The tenant's thread panicked: what waited is refused.
-    fn abandon(&self, name: &TenantName) {
-        let slot = self.lock().slots.remove(name);
-        for entry in slot.into_iter().flat_map(|slot| slot.queue) {
+    /// The tenant's thread panicked: what waited is refused. Answers which tenant is next.
+    fn abandon(&self, name: &TenantName) -> Option<TenantName> {
+        let (refused, freed) = {
+            let mut state = self.lock();
+            let refused = state.slots.remove(name);
+            let freed = state.slots.freed(name);
+            self.note_end(&mut state, &freed);
+            (refused, freed)
+        };
+        for entry in refused {
             entry.refuse(Error::new(ErrorKind::Crashed, "the tenant's thread broke down before this call: try again"));
+        }
+        match freed {
+            Freed::Goes(next) => Some(next),
+            Freed::Stays | Freed::Ends => None,
+        }
+    }
+
+    fn note_end(&self, state: &mut State, freed: &Freed) {
+        if *freed == Freed::Ends {
+            // This thread is not finished yet; those that ended before are let go of.
+            state.handles.retain(|handle| !handle.is_finished());
+            self.ended.notify_all();
         }
     }
 
     fn refuse_more(&self) {
         let mut state = self.lock();
         state.closed = true;
-        for slot in state.slots.values() {
-            slot.wake.notify_one();
-        }
+        state.slots.wake_all();
     }
 
     /// Waits until all threads have ended, or this much time has passed.
     fn wait(&self, patience: Option<Duration>) -> Vec<JoinHandle<()>> {
         let state = self.lock();
         let mut state = match patience {
-            None => self.ended.wait_while(state, |state| state.threads > 0).unwrap_or_else(PoisonError::into_inner),
+            None => {
+                self.ended.wait_while(state, |state| state.slots.threads() > 0).unwrap_or_else(PoisonError::into_inner)
+            }
             Some(patience) => {
-                let ended = self.ended.wait_timeout_while(state, patience, |state| state.threads > 0);
+                let ended = self.ended.wait_timeout_while(state, patience, |state| state.slots.threads() > 0);
                 ended.unwrap_or_else(PoisonError::into_inner).0
             }
         };
@@ -434,19 +398,5 @@ impl Shared {
 
     fn drop_empty_sandbox(&self) {
         *self.empty.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
-}
-
-impl State {
-    /// Asks as many tenants to give up their threads as others wait for one, those used least lately first.
-    fn make_room(&mut self) {
-        let asked = self.slots.values().filter(|slot| slot.stage == Stage::Retiring).count();
-        let wanted = self.waiting.len().min(self.threads);
-        for _ in asked..wanted {
-            let live = self.slots.values_mut().filter(|slot| slot.stage == Stage::Live);
-            let Some(slot) = live.min_by_key(|slot| slot.used) else { return };
-            slot.stage = Stage::Retiring;
-            slot.wake.notify_one();
-        }
     }
 }

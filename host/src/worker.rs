@@ -2,7 +2,8 @@
 
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::PoisonError;
+use std::sync::{MutexGuard, PoisonError};
+use std::time::Instant;
 
 use tempfile::TempDir;
 use wasmtime_wasi::FsPerms;
@@ -10,7 +11,7 @@ use wasmtime_wasi::FsPerms;
 use crate::call::{Job, Need, Work};
 use crate::directory::TenantDirectory;
 use crate::error::{Error, ErrorKind, Result};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Place, Sandbox};
 use crate::scheduler::Shared;
 use crate::tenant_name::TenantName;
 
@@ -50,9 +51,11 @@ impl<'a> Worker<'a> {
     pub(crate) fn carry_out(&mut self, job: Job) {
         let Job { span, need, mut work } = job;
         let _span = span.entered();
+        work.begin();
         let served = catch_unwind(AssertUnwindSafe(|| self.serve(need, &mut *work)));
         if self.open.as_ref().is_some_and(|open| open.sandbox.is_broken()) {
             tracing::warn!("the sandbox broke down and was thrown away");
+            self.shared.settings.metrics.sandbox_lost(&self.name);
             self.open = None;
         }
         if need == Need::Birth {
@@ -113,7 +116,7 @@ impl<'a> Worker<'a> {
             return Err(Error::new(ErrorKind::InvalidArgument, sentence).with_subject(self.name.as_str()));
         }
         let directory = TenantDirectory::create(&self.shared.root, &self.name)?;
-        let restored = directory.fill(snapshot).and_then(|()| {
+        let restored = directory.fill(snapshot, self.shared.settings.disk_quota).and_then(|()| {
             if !TenantDirectory::is_written(&self.shared.root, &self.name)? {
                 return Err(Error::new(ErrorKind::NotAStore, "the snapshot is empty"));
             }
@@ -172,6 +175,9 @@ impl<'a> Worker<'a> {
             return Ok(());
         }
         let OpenTenant { sandbox, directory } = open;
+        if sandbox.is_broken() {
+            self.shared.settings.metrics.sandbox_lost(&self.name);
+        }
         drop(sandbox);
         directory.discard();
         Ok(())
@@ -179,19 +185,36 @@ impl<'a> Worker<'a> {
 
     /// Answers as of an empty tenant, and creates nothing in the root.
     fn serve_from_nothing(&self, work: &mut dyn Work) -> Result<()> {
-        let mut empty = self.shared.empty.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut ready = match empty.take() {
-            Some(ready) if !ready.sandbox.is_broken() => ready,
-            _ => EmptySandbox::open(self.shared)?,
+        // Taken out while it is used: a read that takes long holds up no other tenant's.
+        let spare = self.spare().take();
+        let mut ready = match spare {
+            Some(ready) => ready,
+            None => EmptySandbox::open(self.shared)?,
         };
         work.run(&mut ready.sandbox);
-        *empty = Some(ready);
+        if !ready.sandbox.is_broken() && ready.sandbox.memory() <= KEPT_MEMORY {
+            let other = self.spare().replace(ready);
+            drop(other);
+        }
         Ok(())
+    }
+
+    fn spare(&self) -> MutexGuard<'_, Option<EmptySandbox>> {
+        self.shared.empty.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn sandbox(&self, directory: &TenantDirectory) -> Result<Sandbox> {
         let permissions = if directory.is_read_only() { FsPerms::ReadOnly } else { FsPerms::ReadWrite };
-        Sandbox::open(&self.shared.runtime, &self.shared.settings, directory.path(), permissions)
+        let place = Place {
+            directory: directory.path(),
+            permissions,
+            usage: self.shared.usage.clone(),
+            hooks: self.shared.settings.hooks.make(self.name.as_str()),
+        };
+        let begun = Instant::now();
+        let sandbox = Sandbox::open(&self.shared.runtime, &self.shared.settings, place)?;
+        self.shared.settings.metrics.sandbox_opened(&self.name, begun.elapsed());
+        Ok(sandbox)
     }
 }
 
@@ -210,7 +233,13 @@ impl EmptySandbox {
         let directory = tempfile::Builder::new().prefix("talktree-empty-").tempdir().map_err(|error| {
             Error::new(ErrorKind::Other, format!("no temporary directory can be made: {error}; set TMPDIR"))
         })?;
-        let sandbox = Sandbox::open(&shared.runtime, &shared.settings, directory.path(), FsPerms::ReadOnly)?;
+        let place = Place {
+            directory: directory.path(),
+            permissions: FsPerms::ReadOnly,
+            usage: shared.usage.clone(),
+            hooks: None,
+        };
+        let sandbox = Sandbox::open(&shared.runtime, &shared.settings, place)?;
         Ok(Self { sandbox, _directory: directory })
     }
 }

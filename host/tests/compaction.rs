@@ -252,6 +252,29 @@ async fn compactions_are_one_at_a_time_in_a_session_and_bounded_overall() {
 }
 
 #[tokio::test]
+async fn a_tenant_whose_summaries_never_come_keeps_no_other_from_its_own() {
+    let root = tempfile::tempdir().unwrap();
+    let hangs = from_fn(|request: SummaryRequest| async move {
+        if request.prompt.contains("met beta") { pending().await } else { Ok(summary("They met.")) }
+    });
+    let talktree = builder(&root).summarizer(hangs).max_compactions(2).open().await.unwrap();
+    let mut waiting = Vec::new();
+    for number in 0..5 {
+        let session = talktree.tenant("hostile").unwrap().session(number.to_string());
+        session.configure(thresholds(None, 600)).await.unwrap();
+        session.append_messages((1..=20).map(long)).await.unwrap();
+        waiting.push(session.compact().into_future());
+    }
+    let other = talktree.tenant("other").unwrap().session("");
+    other.configure(thresholds(None, 600)).await.unwrap();
+    let long = |number| message(&format!("m{number}"), &format!("Number {number} saw gamma there. ").repeat(50));
+    other.append_messages((1..=20).map(long)).await.unwrap();
+    let made = tokio::time::timeout(Duration::from_secs(20), other.compact().into_future()).await;
+    assert!(made.expect("it has to wait for the others").unwrap().is_some());
+    drop(waiting);
+}
+
+#[tokio::test]
 async fn a_compaction_that_is_asked_for_joins_the_automatic_one_and_then_runs() {
     let root = tempfile::tempdir().unwrap();
     let asked = Arc::new(AtomicUsize::new(0));

@@ -3,8 +3,11 @@
 
 mod common;
 
+use std::collections::VecDeque;
 use std::future::IntoFuture;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use common::{becomes_free, files, kind, message};
@@ -60,6 +63,65 @@ async fn no_more_tenants_live_than_allowed_and_all_are_served() {
         assert_eq!(session.get_history().await.unwrap().len(), 3);
         assert!(held_locks(root.path()) <= 2);
     }
+}
+
+#[tokio::test]
+async fn tenants_that_are_never_idle_give_others_their_turn() {
+    let root = tempfile::tempdir().unwrap();
+    let talktree = Talktree::builder(root.path()).max_live_tenants(2).open().await.unwrap();
+    let over = Arc::new(AtomicBool::new(false));
+    let greedy: Vec<_> = (0..3)
+        .map(|tenant| {
+            let session = talktree.tenant(format!("greedy{tenant}")).unwrap().session("");
+            let over = Arc::clone(&over);
+            tokio::spawn(async move {
+                // Always with calls that wait.
+                let mut waiting = VecDeque::new();
+                let mut made = 0;
+                while !over.load(Ordering::Relaxed) {
+                    while waiting.len() < 50 {
+                        waiting.push_back(session.get_latest_leaf().into_future());
+                    }
+                    waiting.pop_front().unwrap().await.unwrap();
+                    made += 1;
+                    if made % 20 == 0 {
+                        session.append_message(message(&format!("m{made}"), "x")).await.unwrap();
+                    }
+                }
+            })
+        })
+        .collect();
+    let patient = talktree.tenant("patient").unwrap().session("");
+    for number in 0..10 {
+        let appended = patient.append_message(message(&format!("m{number}"), "x")).into_future();
+        let appended = tokio::time::timeout(Duration::from_secs(20), appended).await;
+        assert!(appended.expect("it never comes to its turn").unwrap().inserted);
+    }
+    over.store(true, Ordering::Relaxed);
+    for task in greedy {
+        task.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_flood_for_one_tenant_leaves_room_for_the_calls_of_others() {
+    let root = tempfile::tempdir().unwrap();
+    let talktree = Talktree::builder(root.path()).max_waiting_calls_in_all(40).open().await.unwrap();
+    let flooded = talktree.tenant("flooded").unwrap().session("");
+    let long = "x".repeat(100_000);
+    let flood: Vec<_> =
+        (0..400).map(|n| flooded.append_message(message(&format!("m{n}"), &long)).into_future()).collect();
+    let other = talktree.tenant("other").unwrap().session("");
+    other.append_message(message("m", "x")).await.unwrap();
+    let mut refused = 0;
+    for call in flood {
+        if let Err(error) = call.await {
+            assert_eq!(error.kind(), ErrorKind::Busy);
+            refused += 1;
+        }
+    }
+    assert!(refused > 0);
+    assert_eq!(flooded.get_history().await.unwrap().len(), 400 - refused);
 }
 
 fn held_locks(root: &Path) -> usize {

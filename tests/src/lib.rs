@@ -1,10 +1,11 @@
 //! What the end-to-end tests share: a plain model of a store, and the stores that are compared with it.
 //!
 //! The [`model`] is written from the contract and not from the engine: vectors and maps, the slowest obvious code. A
-//! [`Subject`] is a store under test, whatever it runs in.
+//! [`Subject`] is a store under test, whatever it runs in. And [`load`] on the real server.
 #![deny(missing_docs)]
 
 pub mod component;
+pub mod load;
 pub mod model;
 pub mod subject;
 
@@ -16,3 +17,8 @@ pub use subject::Subject;
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 pub struct Readme;
+
+/// The code in docs/configuration.md is compiled as this.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/configuration.md")]
+pub struct Configuration;

@@ -44,3 +44,9 @@ pub(crate) fn demo(arguments: &[String]) -> Result<()> {
 pub(crate) fn bench(arguments: &[String]) -> Result<()> {
     run(build_program("bench")?.args(arguments))
 }
+
+/// `cargo xtask load`: load on the real server, at full length.
+pub(crate) fn load(arguments: &[String]) -> Result<()> {
+    build_program("talktree")?;
+    run(build_program("load")?.args(arguments))
+}
