@@ -29,7 +29,7 @@ use tokio::time::sleep;
 
 use super::{
     Identity, Shared,
-    socket::{End, begin, expiry, next_text, refuse, say_farewell},
+    socket::{End, begin, next_text, refuse, say_farewell},
     target::Target,
 };
 use crate::{
@@ -72,8 +72,8 @@ pub(super) async fn coder_agent(
 async fn converse(shared: Arc<Shared>, identity: Identity, session: Option<String>, socket: WebSocket) {
     let agent = Agent { service: shared.service(&identity), session: session.unwrap_or_default() };
     let (mut out, mut input) = socket.split();
-    let expired = expiry(&identity);
-    tokio::pin!(expired);
+    let over = shared.authority.over(&identity);
+    tokio::pin!(over);
     let end = loop {
         let text = async {
             let text = next_text(&mut input).await?;
@@ -85,7 +85,7 @@ async fn converse(shared: Arc<Shared>, identity: Identity, session: Option<Strin
         let text = tokio::select! {
             biased;
             () = shared.stopping.cancelled() => break End::Stopping,
-            () = &mut expired => break End::Expired,
+            over = &mut over => break End::Over(over),
             text = text => match text {
                 Ok(text) => text,
                 Err(end) => break end,
@@ -187,7 +187,7 @@ impl Agent {
 /// A message of the user that says this, given as a JSON string.
 fn user_message(text: &str) -> Result<String, String> {
     let text: String = serde_json::from_str(text).map_err(|error| format!("the text is none: {error}"))?;
-    fresh::message("user", &text).map(|(_, message)| message).map_err(|error| error.message().to_owned())
+    fresh::text_message("user", &text).map(|(_, message)| message).map_err(|error| error.message().to_owned())
 }
 
 fn members(json: &str) -> Option<HashMap<String, &RawValue>> {

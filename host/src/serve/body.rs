@@ -15,10 +15,11 @@ use tokio::{
 use super::refusal::Refusal;
 use crate::rpc::Failure;
 
-/// What all bodies together may take up, in KiB.
+/// What all long bodies together may take up beyond their first part, in KiB.
 const BUDGET: usize = 256 * 1024;
-/// What a request costs whatever its length, in KiB: so about four thousand of them are under way at most.
+/// What a request costs whatever its length, in KiB, and how many may be under way: long bodies take no room from these.
 const SHARE: u32 = 64;
+const REQUESTS: usize = 4_096;
 /// Room is taken in steps of so many KiB.
 const STEP: u32 = 1024;
 /// How long room is waited for.
@@ -33,6 +34,7 @@ const LINGER: Duration = Duration::from_secs(5);
 /// Reads bodies.
 #[derive(Debug)]
 pub(super) struct Bodies {
+    requests: Arc<Semaphore>,
     budget: Arc<Semaphore>,
     max_bytes: usize,
 }
@@ -41,12 +43,19 @@ pub(super) struct Bodies {
 pub(super) struct Room {
     pub(super) bytes: Vec<u8>,
     /// Given back when it is dropped.
-    pub(super) share: OwnedSemaphorePermit,
+    pub(super) share: Share,
+}
+
+/// What a body takes of what there is for all.
+pub(super) struct Share {
+    _request: OwnedSemaphorePermit,
+    long: Option<OwnedSemaphorePermit>,
 }
 
 impl Bodies {
     pub(super) fn new(max_bytes: usize) -> Self {
-        Self { budget: Arc::new(Semaphore::new(BUDGET)), max_bytes }
+        let (requests, budget) = (Arc::new(Semaphore::new(REQUESTS)), Arc::new(Semaphore::new(BUDGET)));
+        Self { requests, budget, max_bytes }
     }
 
     /// Reads all of a body.
@@ -67,8 +76,8 @@ impl Bodies {
             return Err(self.too_long());
         }
         let begun = Instant::now();
-        let mut share = self.room(SHARE).await?;
-        let mut room = SHARE;
+        let mut share = Share { _request: room(&self.requests, 1).await?, long: None };
+        let mut room_kib = SHARE;
         let mut bytes = Vec::new();
         loop {
             let until = begun + GRACE + Duration::from_secs(bytes.len() as u64 / BYTES_PER_SECOND);
@@ -83,23 +92,27 @@ impl Bodies {
             }
             bytes.extend_from_slice(&piece);
             // One body may take up all of the budget, and then be longer than that.
-            while bytes.len() / 1024 > room as usize && (room + STEP) as usize <= BUDGET {
-                share.merge(self.room(STEP).await?);
-                room += STEP;
+            while bytes.len() / 1024 > room_kib as usize && (room_kib + STEP) as usize <= BUDGET {
+                let more = room(&self.budget, STEP).await?;
+                match &mut share.long {
+                    Some(long) => long.merge(more),
+                    none => *none = Some(more),
+                }
+                room_kib += STEP;
             }
-        }
-    }
-
-    async fn room(&self, kib: u32) -> Result<OwnedSemaphorePermit, Refusal> {
-        match timeout(WAIT, Arc::clone(&self.budget).acquire_many_owned(kib)).await {
-            Ok(Ok(share)) => Ok(share),
-            _ => Err(Refusal::busy()),
         }
     }
 
     fn too_long(&self) -> Refusal {
         let sentence = format!("a request is at most {} bytes long (see --max-request)", self.max_bytes);
         Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, Failure::request(sentence))
+    }
+}
+
+async fn room(budget: &Arc<Semaphore>, permits: u32) -> Result<OwnedSemaphorePermit, Refusal> {
+    match timeout(WAIT, Arc::clone(budget).acquire_many_owned(permits)).await {
+        Ok(Ok(share)) => Ok(share),
+        _ => Err(Refusal::busy()),
     }
 }
 

@@ -20,11 +20,7 @@ use axum::{
 use futures::{StreamExt as _, stream};
 use serde::Deserialize;
 
-use super::{
-    Identity, Refusal, Shared,
-    socket::{expiry, refuse},
-    target::Target,
-};
+use super::{Identity, Refusal, Shared, socket::refuse, target::Target};
 use crate::feed::PRESENT_END;
 use crate::rpc::{Failure, Followed, Follower, Object, push_text};
 
@@ -94,11 +90,11 @@ async fn begin(
         // That nothing before is told was asked for.
         reading.ready.clear();
     }
-    let stopping = shared.stopping.clone();
+    let shared = Arc::clone(shared);
     let end = async move {
         tokio::select! {
-            () = stopping.cancelled() => {}
-            () = expiry(&identity) => {}
+            () = shared.stopping.cancelled() => {}
+            _ = shared.authority.over(&identity) => {}
         }
     };
     let events = stream::unfold(reading, |mut reading| async move {

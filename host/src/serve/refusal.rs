@@ -63,6 +63,13 @@ impl Refusal {
         Self { header: Some(later), ..Self::of_kind(StatusCode::TOO_MANY_REQUESTS, "busy", sentence) }
     }
 
+    /// One client has more under way than it may.
+    pub(super) fn crowded() -> Self {
+        let later = (header::RETRY_AFTER, HeaderValue::from_static("1"));
+        let sentence = "too many requests and conversations of this token are under way: end some, or try again later";
+        Self { header: Some(later), ..Self::of_kind(StatusCode::TOO_MANY_REQUESTS, "busy", sentence) }
+    }
+
     /// There are more than this server can take.
     pub(super) fn busy() -> Self {
         let later = (header::RETRY_AFTER, HeaderValue::from_static("1"));

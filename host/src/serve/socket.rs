@@ -17,7 +17,7 @@ use futures::{
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::{Identity, Refusal, Shared, target::Target};
+use super::{Identity, Refusal, Shared, auth::Over, target::Target};
 use crate::rpc::{Answers, Failure, Pipeline};
 
 /// The protocol that a client may offer, which is none beside JSON-RPC itself.
@@ -38,8 +38,8 @@ pub(super) enum End {
     Gone,
     /// The server ends.
     Stopping,
-    /// The token has expired.
-    Expired,
+    /// The token is good no longer.
+    Over(Over),
     /// The client has not given a sign of life.
     Silent,
     /// A message is longer than anything, or no message.
@@ -51,7 +51,8 @@ impl End {
         let (code, reason) = match self {
             End::Gone => return None,
             End::Stopping => (close_code::AWAY, "the server ends"),
-            End::Expired => (close_code::POLICY, "the token has expired"),
+            End::Over(Over::Expired) => (close_code::POLICY, "the token has expired"),
+            End::Over(Over::TakenBack) => (close_code::POLICY, "the token is not accepted any more"),
             End::Silent => (close_code::POLICY, "no sign of life"),
             End::Broken => (close_code::SIZE, "this is no message, or too long a one"),
         };
@@ -66,8 +67,8 @@ pub(super) async fn rpc(
     RawQuery(query): RawQuery,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    let confined =
-        Target::of_query(query.as_deref()).and_then(|target| shared.confined(&identity, target.tenant.as_deref()));
+    let target = Target::of_query(query.as_deref()).and_then(Target::without_session);
+    let confined = target.and_then(|target| shared.confined(&identity, target.tenant.as_deref()));
     match confined {
         Ok(identity) => begin(upgrade, shared, |shared, socket| converse(shared, identity, socket)),
         Err(refusal) => refuse(&shared, refusal),
@@ -98,7 +99,7 @@ where
 
 async fn converse(shared: Arc<Shared>, identity: Identity, socket: WebSocket) {
     let (out, mut input) = socket.split();
-    let (pipeline, answers) = Pipeline::new(shared.service(&identity));
+    let (pipeline, answers) = Pipeline::new(shared.service(&identity), Some(&shared.lines));
     let gone = CancellationToken::new();
     let writing = tokio::spawn(write(out, answers, gone.clone()));
     let end = read(&shared, &identity, &mut input, &pipeline, &gone).await;
@@ -128,8 +129,8 @@ async fn read(
     pipeline: &Arc<Pipeline>,
     gone: &CancellationToken,
 ) -> End {
-    let expired = expiry(identity);
-    tokio::pin!(expired);
+    let over = shared.authority.over(identity);
+    tokio::pin!(over);
     loop {
         let taken = async {
             let text = match next_text(input).await {
@@ -152,7 +153,7 @@ async fn read(
             biased;
             () = shared.stopping.cancelled() => return End::Stopping,
             () = gone.cancelled() => return End::Gone,
-            () = &mut expired => return End::Expired,
+            over = &mut over => return End::Over(over),
             end = taken => if let Some(end) = end { return end },
         }
     }
@@ -177,14 +178,6 @@ pub(super) async fn next_text(
             // JSON is text. What is not may be anything, and cannot be answered to.
             Ok(Some(Ok(Message::Binary(_)) | Err(_))) => return Err(End::Broken),
         }
-    }
-}
-
-/// Ready when a token has expired.
-pub(super) async fn expiry(identity: &Identity) {
-    match identity.left() {
-        Some(left) => sleep(left).await,
-        None => std::future::pending().await,
     }
 }
 

@@ -43,6 +43,14 @@ impl Target {
         Ok(Self { tenant, session })
     }
 
+    /// The same, where the session is said with each request: one that the address names would not be obeyed.
+    pub(super) fn without_session(self) -> Result<Self, Refusal> {
+        match self.session {
+            Some(_) => Err(Refusal::bad("the session is named in params, not in the address")),
+            None => Ok(self),
+        }
+    }
+
     /// The same, where the path of the address names the tenant.
     pub(super) fn in_path(self, name: String) -> Result<Self, Refusal> {
         check(&name)?;

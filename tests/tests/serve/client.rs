@@ -127,9 +127,12 @@ impl Drop for Server {
 /// The program, without anything of the surroundings that could change what it does.
 pub(crate) fn command() -> Command {
     let mut command = Command::new(program::path());
-    for variable in ["TALKTREE_ROOT", "TALKTREE_LOG", "TALKTREE_LISTEN", "TALKTREE_TOKEN_FILE"] {
-        command.env_remove(variable);
+    for (variable, _) in std::env::vars_os() {
+        if variable.to_str().is_some_and(|variable| variable.starts_with("TALKTREE_")) {
+            command.env_remove(variable);
+        }
     }
+    command.env("TALKTREE_NO_CONFIG", "1");
     command
 }
 

@@ -86,3 +86,29 @@ fn what_is_no_origin_cannot_be_allowed() {
     serve.args(["serve", "--listen", "127.0.0.1:0", "--allow-origin", "*", "--root"]).arg(root.path());
     assert_eq!(serve.output().unwrap().status.code(), Some(1));
 }
+
+#[test]
+fn no_answer_is_a_page() {
+    let server = Server::start(&["--allow-origin", "https://app.example"]);
+    let allowed = [("origin", "https://app.example")];
+    let evil = [("origin", "https://evil.example")];
+    let answers = [
+        post(&server, &[]),
+        post(&server, &allowed),
+        post(&server, &evil),
+        server.connect().ask("GET", "/healthz", &[], ""),
+        server.connect().ask("GET", "/metrics", &[], ""),
+        server.connect().ask("GET", "/nothing", &[], ""),
+        server.connect().ask("GET", "/events", &[], ""),
+        server.connect().ask("GET", "/mcp", &[], ""),
+        server.connect().ask("PUT", "/rpc", &[], ""),
+    ];
+    for answer in &answers {
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{answer:?}");
+        assert_eq!(answer.header("x-frame-options"), Some("DENY"), "{answer:?}");
+        assert_eq!(answer.header("referrer-policy"), Some("no-referrer"), "{answer:?}");
+        assert_eq!(answer.header("cross-origin-resource-policy"), Some("same-origin"), "{answer:?}");
+        assert!(answer.header("content-security-policy").unwrap().starts_with("default-src 'none'"), "{answer:?}");
+        assert!(answer.header("cache-control").is_some(), "{answer:?}");
+    }
+}

@@ -56,7 +56,7 @@ fn errors_of_methods_are_answers_and_errors_of_http_are_statuses() {
     let ask = |method, path, headers: &[_]| server.connect().ask(method, path, headers, "{}").status;
     assert_eq!(ask("POST", "/rpc", &[("content-type", "text/plain")]), 415);
     assert_eq!(ask("POST", "/rpc", &[]), 415);
-    assert_eq!(ask("GET", "/", &[]), 404);
+    assert_eq!(ask("GET", "/nothing", &[]), 404);
     assert_eq!(ask("PUT", "/rpc", &[("content-type", "application/json")]), 405);
     assert_eq!(ask("POST", "/rpc", &[("content-type", "Application/JSON; charset=utf-8")]), 200);
 }
@@ -82,6 +82,10 @@ fn a_user_and_a_conversation_in_the_address_are_the_tenant() {
         let refused = connection.rpc(&format!("/rpc?{query}"), None, &body(json!({"message": message})));
         assert_eq!((refused.status, refused.kind().as_str()), (400, "invalid-argument"), "{query}");
     }
+    // A session in the address would not be obeyed, and who names one there means to be confined to it.
+    let refused = connection.rpc("/rpc?tenant=easy:test1&session=s", None, &body(json!({"message": message})));
+    assert_eq!((refused.status, refused.kind().as_str()), (400, "invalid-argument"));
+    assert_eq!(server.refused("/rpc?session=s", &[]), 400);
     assert_eq!(server.call("listTenants", &json!({}))["tenants"], json!(["easy:test1"]));
 }
 

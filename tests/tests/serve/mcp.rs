@@ -4,6 +4,7 @@ use std::{
     io::{BufRead as _, BufReader, Write as _},
     path::Path,
     process::{Child, ChildStdin, ChildStdout, Stdio},
+    time::Instant,
 };
 
 use serde_json::{Value, json};
@@ -287,6 +288,85 @@ fn messages_are_resources_one_a_line() {
     let read = mcp.ask("resources/read", json!({"uri": "talktree://messages/a%3Ab/"}));
     assert_eq!(read["result"]["contents"][0]["text"], messages.join("\n"));
     mcp.finish();
+}
+
+#[test]
+fn prompts_are_there_for_people() {
+    let root = tempfile::tempdir().unwrap();
+    let mut mcp = Mcp::start(root.path(), &["--tenant", "t"]);
+    let listed = mcp.ask("prompts/list", json!({}));
+    let names: Vec<_> = listed["result"]["prompts"].as_array().unwrap().iter().map(|prompt| &prompt["name"]).collect();
+    assert_eq!(names, ["recall", "remember"]);
+    let got = mcp.ask("prompts/get", json!({"name": "recall", "arguments": {"about": "the port"}}));
+    let text = got["result"]["messages"][0]["content"]["text"].as_str().unwrap();
+    assert!(text.contains("search_messages") && text.ends_with("the port"), "{text}");
+    for wrong in [json!({"name": "recall"}), json!({"name": "forget", "arguments": {"about": "x"}})] {
+        assert!(mcp.ask("prompts/get", wrong.clone()).get("error").is_some(), "{wrong}");
+    }
+    mcp.finish();
+}
+
+#[test]
+fn an_empty_text_stands_for_what_is_null_elsewhere() {
+    let root = tempfile::tempdir().unwrap();
+    let mut mcp = Mcp::start(root.path(), &["--tenant", "t"]);
+    mcp.done("append_message", json!({"text": "a root", "expectedLeaf": ""}));
+    mcp.done("append_message", json!({"text": "an answer"}));
+    mcp.done("append_message", json!({"text": "another root", "parentId": ""}));
+    assert_eq!(mcp.done("list_branches", json!({"id": ""}))["messages"].as_array().unwrap().len(), 2);
+    assert!(mcp.wrong("append_message", json!({"text": "x", "expectedLeaf": ""})).starts_with("leaf-moved"));
+    mcp.done("switch_branch", json!({"id": ""}));
+    mcp.finish();
+}
+
+/// Each window of a runtime starts a process of its own.
+#[test]
+fn several_agents_take_turns_in_one_tenant() {
+    let root = tempfile::tempdir().unwrap();
+    let mut agents: Vec<_> = (0..3).map(|_| Mcp::start(root.path(), &["--tenant", "t"])).collect();
+    for round in 0..3 {
+        for (at, agent) in agents.iter_mut().enumerate() {
+            let stored = agent.done("append_message", json!({"text": format!("{round} of {at}")}));
+            assert_eq!(stored["inserted"], true);
+        }
+    }
+    for agent in &mut agents {
+        assert_eq!(texts(&agent.done("read_history", json!({}))["messages"]).len(), 9);
+    }
+    agents.into_iter().for_each(Mcp::finish);
+}
+
+/// Clients wait some seconds for the first answer; compiling takes longer on a slow machine.
+#[test]
+fn the_first_question_is_answered_before_anything_is_compiled() {
+    let root = tempfile::tempdir().unwrap();
+    let mut program = command();
+    program.args(["mcp", "--tenant", "t", "--root"]).arg(root.path().join("data"));
+    program.env("XDG_CACHE_HOME", root.path().join("cache")).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = program.spawn().unwrap();
+    let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
+    let mut mcp = Mcp { child, input, output, next: 0 };
+    let begun = Instant::now();
+    mcp.ask("initialize", initialize());
+    mcp.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    assert!(mcp.tools().len() >= 15);
+    let first = begun.elapsed();
+    mcp.done("append_message", json!({"text": "x"}));
+    assert!(first * 2 < begun.elapsed(), "{first:?} of {:?}", begun.elapsed());
+    mcp.finish();
+}
+
+#[test]
+fn what_cannot_be_opened_ends_it_with_a_reason() {
+    let root = tempfile::tempdir().unwrap();
+    let mut program = command();
+    program.args(["mcp", "--tenant", "t", "--root"]).arg(root.path().join("not/there"));
+    let mut child = program.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // The end of the input would end it, too.
+    let _input = child.stdin.take();
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&ended.stderr).contains("the directory above it"), "{ended:?}");
 }
 
 /// Asks over HTTP, each request for itself.

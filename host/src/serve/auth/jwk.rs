@@ -3,9 +3,14 @@
 //! Which algorithms a key is for is decided by the key, never by the token alone: so no token can have a public key taken
 //! for a secret, or bring no signature at all.
 
+use std::ops::RangeInclusive;
+
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use ring::signature::{self, RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey, VerificationAlgorithm};
 use serde::Deserialize;
+
+/// How long the modulus of an RSA key is: 2048 to 8192 bits. Shorter ones are too weak to be believed.
+const RSA_BYTES: RangeInclusive<usize> = 256..=1024;
 
 /// The keys of an issuer.
 pub(super) struct Keys(Vec<Key>);
@@ -63,7 +68,13 @@ impl Jwk {
             Ok([&[4], &x[..], &y[..]].concat())
         };
         let material = match (self.kty.as_str(), self.crv.as_deref()) {
-            ("RSA", _) => Material::Rsa { modulus: bytes("n", &self.n)?, exponent: bytes("e", &self.e)? },
+            ("RSA", _) => {
+                let (modulus, exponent) = (bytes("n", &self.n)?, bytes("e", &self.e)?);
+                if !RSA_BYTES.contains(&modulus.len()) {
+                    return Ok(None);
+                }
+                Material::Rsa { modulus, exponent }
+            }
             ("EC", Some("P-256")) => Material::P256(point(32)?),
             ("EC", Some("P-384")) => Material::P384(point(48)?),
             ("OKP", Some("Ed25519")) => Material::Ed25519(bytes("x", &self.x)?),
@@ -80,7 +91,7 @@ impl Keys {
         let keys: Vec<_> = set.keys.into_iter().filter_map(|key| key.key().transpose()).collect::<Result<_, _>>()?;
         if keys.is_empty() {
             return Err(
-                "there is no public key in it (RSA, P-256, P-384 or Ed25519) to check signatures with".to_owned()
+                "there is no public key in it (RSA of 2048 bits or more, P-256, P-384 or Ed25519) to check signatures with".to_owned()
             );
         }
         Ok(Self(keys))

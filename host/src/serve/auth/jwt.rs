@@ -85,6 +85,11 @@ impl Verifier {
         Ok(Self { options: options.clone(), keys: Reloaded::open(&options.keys, Keys::parse)? })
     }
 
+    /// Another number whenever the keys have changed.
+    pub(super) fn generation(&self) -> u64 {
+        self.keys.generation()
+    }
+
     /// Whose token that is.
     pub(super) fn identity(&self, token: &str) -> Result<Identity, Reason> {
         self.identity_at(token, SystemTime::now())

@@ -9,15 +9,21 @@ mod reload;
 mod tokens;
 
 use std::{
+    fmt,
     sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use axum::http::{HeaderMap, header};
+use tokio::time::sleep;
 
 pub use jwt::JwtOptions;
+pub(crate) use tokens::check_token_file;
 pub use tokens::{NewToken, add_token};
 
+use reload::NOTICE;
+
+use super::places::Place;
 use crate::{access::Tenants, error::Result, rpc::Caller};
 
 /// A WebSocket of a browser cannot send an `Authorization` header: it offers this protocol, with the token behind it.
@@ -33,17 +39,57 @@ pub(super) struct Identity {
     expires: Option<SystemTime>,
     /// Whether the numbers of all tenants together may be read.
     pub(super) metrics: bool,
+    /// By what they were recognised; none: nobody has to show anything.
+    proof: Option<Proof>,
+    /// What they have under way is counted as long as this is held.
+    #[expect(dead_code, reason = "it is held, and dropped")]
+    place: Option<Arc<Place>>,
+}
+
+/// What was shown, and what it stood for then.
+#[derive(Clone)]
+struct Proof {
+    token: Arc<str>,
+    tenants: Arc<Tenants>,
+    /// Of the files that it was looked up in.
+    generations: Generations,
+}
+
+impl fmt::Debug for Proof {
+    /// Without the token, which is nobody's business.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Proof").field("tenants", &self.tenants).finish_non_exhaustive()
+    }
+}
+
+/// Numbers that change when the token file or the keys have changed.
+type Generations = [u64; 2];
+
+/// Why somebody is nobody any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Over {
+    /// The token has expired.
+    Expired,
+    /// The token is not accepted any more, or good for other tenants than it was.
+    TakenBack,
 }
 
 impl Identity {
     /// Everybody, where nobody has to show anything.
     fn anybody() -> Self {
-        Self { caller: Caller::trusted(), name: None, expires: None, metrics: true }
+        Self { caller: Caller::trusted(), name: None, expires: None, metrics: true, proof: None, place: None }
     }
 
     fn new(name: String, tenants: Tenants, expires: Option<SystemTime>, metrics: bool) -> Self {
         let metrics = metrics || tenants.is_all();
-        Self { caller: Caller::of(Arc::new(tenants)), name: Some(name.into()), expires, metrics }
+        Self {
+            caller: Caller::of(Arc::new(tenants)),
+            name: Some(name.into()),
+            expires,
+            metrics,
+            proof: None,
+            place: None,
+        }
     }
 
     /// The same somebody, for one tenant only.
@@ -51,8 +97,13 @@ impl Identity {
         Self { caller, ..self.clone() }
     }
 
+    /// The same somebody, who holds a place.
+    pub(super) fn with_place(self, place: Place) -> Self {
+        Self { place: Some(Arc::new(place)), ..self }
+    }
+
     /// How long it is still somebody; none: for ever.
-    pub(super) fn left(&self) -> Option<Duration> {
+    fn left(&self) -> Option<Duration> {
         self.expires.map(|expires| expires.duration_since(SystemTime::now()).unwrap_or_default())
     }
 }
@@ -93,6 +144,40 @@ impl Authority {
             return Ok(Identity::anybody());
         }
         let token = bearer(headers)?;
+        let generations = self.generations();
+        let identity = self.recognise_token(token)?;
+        let tenants = Arc::clone(identity.caller.tenants());
+        Ok(Identity { proof: Some(Proof { token: token.into(), tenants, generations }), ..identity })
+    }
+
+    /// Ready when somebody who was recognised would not be any more, or as somebody else: never, where nobody has to
+    /// show anything. What has changed in the files is noticed some seconds later.
+    pub(super) async fn over(&self, identity: &Identity) -> Over {
+        let Some(proof) = &identity.proof else { return std::future::pending().await };
+        let mut seen = proof.generations;
+        loop {
+            let left = identity.left();
+            if left.is_some_and(|left| left.is_zero()) {
+                return Over::Expired;
+            }
+            sleep(left.map_or(NOTICE, |left| left.min(NOTICE))).await;
+            let now = self.generations();
+            if now != seen {
+                seen = now;
+                let holds = self.recognise_token(&proof.token).is_ok_and(|now| now.caller.tenants() == &proof.tenants);
+                if !holds {
+                    return Over::TakenBack;
+                }
+            }
+        }
+    }
+
+    fn generations(&self) -> Generations {
+        let (tokens, keys) = (self.tokens.as_ref(), self.jwt.as_ref());
+        [tokens.map_or(0, tokens::TokenFile::generation), keys.map_or(0, jwt::Verifier::generation)]
+    }
+
+    fn recognise_token(&self, token: &str) -> Result<Identity, Unknown> {
         if let Some(identity) = self.tokens.as_ref().and_then(|tokens| tokens.identity(token)) {
             return if identity.left().is_some_and(|left| left.is_zero()) {
                 Err(Unknown::Refused)

@@ -3,14 +3,14 @@
 use std::{
     fmt, fs, io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant, SystemTime},
 };
 
 use crate::error::{Error, ErrorKind, Result};
 
 /// How long a change may go unnoticed.
-const NOTICE: Duration = Duration::from_secs(2);
+pub(super) const NOTICE: Duration = Duration::from_secs(2);
 
 /// The longest file of its kind, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
@@ -24,6 +24,8 @@ pub(super) struct Reloaded<T> {
 
 struct State<T> {
     value: Arc<T>,
+    /// How often it was read.
+    generation: u64,
     stamp: Stamp,
     looked: Instant,
 }
@@ -36,12 +38,22 @@ impl<T> Reloaded<T> {
     pub(super) fn open(path: &Path, parse: fn(&str) -> Result<T, String>) -> Result<Self> {
         let refuse = |why: String| Error::new(ErrorKind::NotConfigured, format!("{}: {why}", path.display()));
         let (value, stamp) = read(path, parse).map_err(refuse)?;
-        let state = State { value: Arc::new(value), stamp, looked: Instant::now() };
+        let state = State { value: Arc::new(value), generation: 0, stamp, looked: Instant::now() };
         Ok(Self { path: path.to_owned(), parse, state: Mutex::new(state) })
     }
 
     /// What the file says now, or said some moments ago.
     pub(super) fn get(&self) -> Arc<T> {
+        Arc::clone(&self.look().value)
+    }
+
+    /// Another number whenever what the file says has changed.
+    pub(super) fn generation(&self) -> u64 {
+        self.look().generation
+    }
+
+    /// What is known of the file, which is looked at now and then.
+    fn look(&self) -> MutexGuard<'_, State<T>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.looked.elapsed() >= NOTICE {
             state.looked = Instant::now();
@@ -49,13 +61,14 @@ impl<T> Reloaded<T> {
                 self.read_again(&mut state);
             }
         }
-        Arc::clone(&state.value)
+        state
     }
 
     fn read_again(&self, state: &mut State<T>) {
         match read(&self.path, self.parse) {
             Ok((value, stamp)) => {
                 state.value = Arc::new(value);
+                state.generation += 1;
                 state.stamp = stamp;
                 tracing::info!(path = %self.path.display(), "read again");
             }

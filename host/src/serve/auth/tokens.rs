@@ -99,10 +99,24 @@ impl TokenFile {
         Reloaded::open(path, parse).map(Self)
     }
 
+    /// Another number whenever the file has changed.
+    pub(super) fn generation(&self) -> u64 {
+        self.0.generation()
+    }
+
     /// Whose token that is. The look-up is by hash: its time tells nothing of a token.
     pub(super) fn identity(&self, token: &str) -> Option<Identity> {
         self.0.get().get(&hash(token)).cloned()
     }
+}
+
+/// Whether a file of tokens can be read and makes sense.
+///
+/// # Errors
+///
+/// `not-configured` where it is missing or does not.
+pub(crate) fn check_token_file(path: &Path) -> Result<()> {
+    TokenFile::open(path).map(drop)
 }
 
 fn hash(token: &str) -> Hash {
