@@ -8,7 +8,11 @@ use crate::{
 };
 
 /// A message of this role, with an id at random and one text: its id, and its JSON text.
-pub(crate) fn message(role: &str, text: &str) -> Result<(String, String)> {
+///
+/// # Errors
+///
+/// `other` where the system gives no random numbers.
+pub fn text_message(role: &str, text: &str) -> Result<(String, String)> {
     let mut bytes = [0_u8; 12];
     SystemRandom::new()
         .fill(&mut bytes)
@@ -27,14 +31,14 @@ pub(crate) fn message(role: &str, text: &str) -> Result<(String, String)> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may stop where it fails")]
 
-    use super::message;
+    use super::text_message;
 
     #[test]
     fn every_message_has_an_id_of_its_own_and_says_what_was_given() {
-        let (id, json) = message("user", "a \"b\" \u{0}\n😀").unwrap();
+        let (id, json) = text_message("user", "a \"b\" \u{0}\n😀").unwrap();
         let value: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(value["id"], id.as_str());
         assert_eq!(value["parts"][0]["text"], "a \"b\" \u{0}\n😀");
-        assert_ne!(message("user", "a").unwrap().0, message("user", "a").unwrap().0);
+        assert_ne!(text_message("user", "a").unwrap().0, text_message("user", "a").unwrap().0);
     }
 }

@@ -43,6 +43,9 @@ pub(super) fn params(
         let of_message = makes_message && matches!(argument.name, MESSAGE | TEXT | ROLE);
         match (arguments.get(argument.name), argument.default) {
             _ if of_message => {}
+            (Some(Value::String(text)), _) if argument.nullable && text.is_empty() => {
+                params.json(argument.name, "null");
+            }
             (Some(value), _) => {
                 params.json(argument.name, &value.to_string());
             }
@@ -78,7 +81,7 @@ fn message_of(tool: &Tool, arguments: &Map<String, Value>) -> Result<(Option<Str
         }
         (None, Some(said)) => {
             let role = text(ROLE)?.unwrap_or("user");
-            let (id, message) = fresh::message(role, said).map_err(|error| error.message().to_owned())?;
+            let (id, message) = fresh::text_message(role, said).map_err(|error| error.message().to_owned())?;
             Ok((Some(id), message))
         }
         (Some(_), Some(_)) => Err(format!("{} takes {MESSAGE:?} or {TEXT:?}, not both", tool.name)),
@@ -116,6 +119,17 @@ mod tests {
         assert_eq!(params, expected);
         let params = given("list_branches", &open, json!({"tenant": "t", "id": null})).unwrap();
         assert_eq!(params, json!({"tenant": "t", "session": null, "id": null, "limit": 50}));
+    }
+
+    #[test]
+    fn an_empty_text_stands_for_null_where_there_is_one() {
+        let open = Confinement::default();
+        let params = given("list_branches", &open, json!({"tenant": "t", "id": ""})).unwrap();
+        assert_eq!(params["id"], Value::Null);
+        let params = given("append_message", &open, json!({"tenant": "t", "text": "x", "parentId": ""})).unwrap();
+        assert_eq!(params.get("parentId"), Some(&Value::Null));
+        let params = given("get_message", &open, json!({"tenant": "t", "id": ""})).unwrap();
+        assert_eq!(params["id"], "", "a message of no name is none");
     }
 
     #[test]

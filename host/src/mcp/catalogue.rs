@@ -41,6 +41,8 @@ pub(super) struct Argument {
     pub(super) required: bool,
     /// JSON text that takes its place where it is absent.
     pub(super) default: Option<&'static str>,
+    /// An empty text stands for null: some models' providers take no schema with several types.
+    pub(super) nullable: bool,
 }
 
 /// A tool.
@@ -68,15 +70,19 @@ pub(super) const TEXT: &str = "text";
 pub(super) const ROLE: &str = "role";
 
 const fn required(name: &'static str, schema: &'static str) -> Argument {
-    Argument { name, schema, required: true, default: None }
+    Argument { name, schema, required: true, default: None, nullable: false }
 }
 
 const fn optional(name: &'static str, schema: &'static str) -> Argument {
-    Argument { name, schema, required: false, default: None }
+    Argument { required: false, ..required(name, schema) }
 }
 
 const fn default(name: &'static str, schema: &'static str, default: &'static str) -> Argument {
-    Argument { name, schema, required: false, default: Some(default) }
+    Argument { default: Some(default), ..optional(name, schema) }
+}
+
+const fn nullable(argument: Argument) -> Argument {
+    Argument { nullable: true, ..argument }
 }
 
 const CURSOR: Argument =
@@ -94,10 +100,10 @@ const MESSAGE_TEXT: Argument = optional(
     MESSAGE,
     r#"{"type":"string","description":"The message as JSON in a string: {\"id\":...,\"role\":...,\"parts\":[{\"type\":\"text\",\"text\":...}]}"}"#,
 );
-const PARENT: Argument = optional(
+const PARENT: Argument = nullable(optional(
     "parentId",
-    r#"{"type":["string","null"],"description":"Id of the message that it answers: naming one that was answered already makes a branch. Null: a new root; absent: the present leaf"}"#,
-);
+    r#"{"type":"string","description":"Id of the message that it answers: naming one that was answered already makes a branch. Empty: a new root; absent: the present leaf"}"#,
+));
 const LABEL: Argument = required("label", r#"{"type":"string","description":"The block's label"}"#);
 /// Messages as they are shown: media by reference, so that no picture goes into a prompt.
 const REFERENCE: (&str, &str) = ("media", "\"reference\"");
@@ -159,10 +165,10 @@ pub(super) const TOOLS: &[Tool] = &[
         method: "getBranches",
         constants: &[],
         arguments: &[
-            required(
+            nullable(required(
                 "id",
-                r#"{"type":["string","null"],"description":"Id of the message that is answered; null: the first messages of the conversation"}"#,
-            ),
+                r#"{"type":"string","description":"Id of the message that is answered; empty: the first messages of the conversation"}"#,
+            )),
             LIMIT,
             CURSOR,
         ],
@@ -196,7 +202,7 @@ pub(super) const TOOLS: &[Tool] = &[
             ),
             optional(
                 "include",
-                r#"{"type":"array","items":{"enum":["text","tools","reasoning","summaries"]},"description":"Where to look; absent: in texts"}"#,
+                r#"{"type":"array","items":{"type":"string","enum":["text","tools","reasoning","summaries"]},"description":"Where to look; absent: in texts"}"#,
             ),
         ],
         shape: Shape::Found,
@@ -266,10 +272,10 @@ pub(super) const TOOLS: &[Tool] = &[
                 r#"{"type":"string","enum":["user","assistant","system"],"default":"user","description":"Whose the text is"}"#,
             ),
             PARENT,
-            optional(
+            nullable(optional(
                 "expectedLeaf",
-                r#"{"type":["string","null"],"description":"Id of the newest message that you have seen: if there is a newer one, nothing is written"}"#,
-            ),
+                r#"{"type":"string","description":"Id of the newest message that you have seen, empty if there was none: if there is a newer one, nothing is written"}"#,
+            )),
         ],
         shape: Shape::Appended,
     },
@@ -292,10 +298,10 @@ pub(super) const TOOLS: &[Tool] = &[
         scope: Scope::Session,
         method: "setLeaf",
         constants: &[],
-        arguments: &[required(
+        arguments: &[nullable(required(
             "id",
-            r#"{"type":["string","null"],"description":"Id of the message; null: the newest one again"}"#,
-        )],
+            r#"{"type":"string","description":"Id of the message; empty: the newest one again"}"#,
+        ))],
         shape: Shape::Leaf,
     },
     Tool {
@@ -314,7 +320,7 @@ pub(super) const TOOLS: &[Tool] = &[
             ),
             optional(
                 "mode",
-                r#"{"enum":["splice","subtree"],"default":"splice","description":"What becomes of the answers to them"}"#,
+                r#"{"type":"string","enum":["splice","subtree"],"default":"splice","description":"What becomes of the answers to them"}"#,
             ),
             optional("dryRun", r#"{"type":"boolean","default":false,"description":"True: nothing is deleted"}"#),
         ],
@@ -346,11 +352,11 @@ pub(super) const TOOLS: &[Tool] = &[
             optional("maxTokens", r#"{"type":"integer","minimum":1,"description":"How long its content may get"}"#),
             optional(
                 "kind",
-                r#"{"enum":["read-only","writable","searchable","loadable"],"default":"writable","description":"How a model uses it"}"#,
+                r#"{"type":"string","enum":["read-only","writable","searchable","loadable"],"default":"writable","description":"How a model uses it"}"#,
             ),
             optional(
                 "scope",
-                r#"{"enum":["session","store"],"default":"session","description":"Store: all conversations share it"}"#,
+                r#"{"type":"string","enum":["session","store"],"default":"session","description":"Store: all conversations share it"}"#,
             ),
             optional("content", r#"{"type":"string","description":"What a new block holds"}"#),
         ],
@@ -369,7 +375,7 @@ pub(super) const TOOLS: &[Tool] = &[
             required("content", r#"{"type":"string","description":"The content"}"#),
             optional(
                 "action",
-                r#"{"enum":["replace","append"],"default":"replace","description":"What becomes of what is there"}"#,
+                r#"{"type":"string","enum":["replace","append"],"default":"replace","description":"What becomes of what is there"}"#,
             ),
             optional("key", r#"{"type":"string","description":"Of a searchable or loadable block: which entry"}"#),
             optional(
@@ -516,6 +522,44 @@ mod tests {
         }
         let names: BTreeSet<_> = TOOLS.iter().map(|tool| tool.name).collect();
         assert_eq!(names.len(), TOOLS.len());
+    }
+
+    /// The least that the providers of models have in common: one type each, no schema elsewhere, names of letters.
+    #[test]
+    fn every_schema_is_one_that_all_providers_take() {
+        fn check(schema: &Value, what: &str) {
+            let kind = schema["type"].as_str().unwrap_or_else(|| panic!("{what}: {schema}"));
+            for (name, value) in schema.as_object().unwrap() {
+                let known = [
+                    "type",
+                    "description",
+                    "default",
+                    "enum",
+                    "minimum",
+                    "maximum",
+                    "minLength",
+                    "minItems",
+                    "items",
+                    "properties",
+                    "required",
+                    "additionalProperties",
+                ];
+                assert!(known.contains(&name.as_str()) && !value.is_null(), "{what}: {name}");
+            }
+            if kind == "array" {
+                check(&schema["items"], what);
+            }
+            for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+                check(property, &format!("{what}.{name}"));
+            }
+        }
+        for tool in TOOLS {
+            check(&Value::from(tool.input_schema(&Confinement::default())), tool.name);
+            // Clients put their own name and the server's before it, and 64 characters is what some take.
+            let letters = tool.name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+            assert!(letters && "mcp__talktree__".len() + tool.name.len() <= 64, "{}", tool.name);
+            assert!(tool.description.len() < 1_024, "{}", tool.name);
+        }
     }
 
     #[test]

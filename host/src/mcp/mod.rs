@@ -13,6 +13,7 @@
 mod arguments;
 mod catalogue;
 mod handler;
+mod prompts;
 mod resources;
 mod results;
 mod uri;
@@ -23,7 +24,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Error, ErrorKind, Result, Talktree,
-    rpc::{Caller, DEFAULT_MAX_REQUEST, Service},
+    rpc::{Caller, DEFAULT_MAX_REQUEST},
+    tenant_name::TenantName,
 };
 
 pub(crate) use handler::{Access, Handler};
@@ -56,16 +58,36 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
+    serve_opening(std::future::ready(Ok(talktree)), confinement, input, output, stop).await
+}
+
+/// The same with a Talktree that is still opening: what a client asks at first is answered meanwhile. Clients give a
+/// server some seconds to answer, and opening takes longer where the component has never been compiled.
+///
+/// # Errors
+///
+/// Those of [`serve`], and that of opening, which ends it.
+pub async fn serve_opening<R, W>(
+    talktree: impl Future<Output = Result<Talktree>> + Send + 'static,
+    confinement: Confinement,
+    input: R,
+    output: W,
+    stop: impl Future<Output = ()> + Send,
+) -> Result<()>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
     let caller = match &confinement.tenant {
         None => Caller::trusted(),
         Some(tenant) => {
-            talktree.tenant(tenant)?;
+            TenantName::new(tenant)?;
             let refuse = |failure: crate::rpc::Failure| Error::new(ErrorKind::Forbidden, failure.message());
             Caller::trusted().confined_to(tenant).map_err(refuse)?
         }
     };
-    let service = Service::new(talktree.clone(), caller, None);
-    let handler = Handler::new(Some(Access { service, confinement }));
+    let talktree = handler::opening(talktree);
+    let handler = Handler::of_one(caller, confinement, talktree.clone());
     let ended = CancellationToken::new();
     let transport = AsyncRwTransport::new_server(input, output).with_max_line_length(DEFAULT_MAX_REQUEST);
     let broken = |error: &dyn std::fmt::Display| Error::new(ErrorKind::Other, format!("no client is served: {error}"));
@@ -78,11 +100,21 @@ where
         };
         running.waiting().await.map(drop).map_err(|error| broken(&error))
     };
+    // Nobody has to ask for it to open.
+    let failing = async {
+        match talktree.clone().await {
+            Ok(_) => std::future::pending().await,
+            Err(error) => error,
+        }
+    };
     tokio::pin!(serving);
     tokio::select! {
         served = &mut serving => return served,
+        error = failing => return Err(error),
         () = stop => ended.cancel(),
     }
-    talktree.end_compactions();
+    if let Some(Ok(talktree)) = talktree.peek() {
+        talktree.end_compactions();
+    }
     serving.await
 }

@@ -30,7 +30,7 @@ pub(super) fn service(max_request: usize) -> McpService {
         .disable_allowed_hosts()
         .disable_allowed_origins()
         .with_max_request_body_bytes(max_request);
-    StreamableHttpService::new(|| Ok(Handler::new(None)), Arc::default(), config)
+    StreamableHttpService::new(|| Ok(Handler::of_each_request()), Arc::default(), config)
 }
 
 /// Answers a request.

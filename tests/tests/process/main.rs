@@ -7,4 +7,5 @@ mod feed;
 mod kill;
 mod large;
 mod program;
+mod skill;
 mod tenants;

@@ -25,6 +25,7 @@ pub(crate) struct Program {
 impl Program {
     pub(crate) fn start(root: &Path) -> Self {
         let mut child = Command::new(path())
+            .env("TALKTREE_NO_CONFIG", "1")
             .args(["rpc", "--root"])
             .arg(root)
             .stdin(Stdio::piped())
