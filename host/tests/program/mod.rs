@@ -18,9 +18,12 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// The program, without anything of the surroundings that could change what it does.
 pub(crate) fn talktree() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_talktree"));
-    for variable in ["TALKTREE_ROOT", "TALKTREE_LOG", "CLICOLOR_FORCE", "NO_COLOR"] {
-        command.env_remove(variable);
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(|name| name.starts_with("TALKTREE_")) {
+            command.env_remove(name);
+        }
     }
+    command.env_remove("CLICOLOR_FORCE").env_remove("NO_COLOR").env("TALKTREE_NO_CONFIG", "1");
     command
 }
 
