@@ -11,6 +11,9 @@ mod markdown;
 mod openai;
 mod part;
 
+pub(crate) use openai::messages as openai_messages;
+pub(crate) use part::{Answer, Call, Input, Part, output_text, take};
+
 use std::{
     fmt,
     io::{self, Write},

@@ -43,7 +43,8 @@ struct Turn {
     answers: Vec<String>,
 }
 
-fn messages(message: &str) -> Vec<String> {
+/// What one message becomes.
+pub(crate) fn messages(message: &str) -> Vec<String> {
     let taken = take(message);
     // Answers are messages of their own; what else stands in such a message nobody but the user can have said.
     let role = if taken.role == "\"tool\"" { "\"user\"" } else { taken.role };

@@ -4,7 +4,7 @@ use crate::import::json::{self, Members};
 
 /// One part; texts are JSON strings, the rest any JSON.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Part<'a> {
+pub(crate) enum Part<'a> {
     Text(&'a str),
     Reasoning(&'a str),
     /// A file by its URL, or its bytes in a `data:` URL.
@@ -22,38 +22,38 @@ pub(super) enum Part<'a> {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Call<'a> {
-    pub(super) id: &'a str,
+pub(crate) struct Call<'a> {
+    pub(crate) id: &'a str,
     /// In words.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// JSON, or, where the model wrote none, a JSON string that holds what it wrote.
-    pub(super) input: Input<'a>,
+    pub(crate) input: Input<'a>,
     /// In the same part.
-    pub(super) answer: Option<Answer<'a>>,
+    pub(crate) answer: Option<Answer<'a>>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Input<'a> {
+pub(crate) enum Input<'a> {
     Json(&'a str),
     Text(&'a str),
     Nothing,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Answer<'a> {
-    pub(super) id: &'a str,
-    pub(super) output: Option<&'a str>,
-    pub(super) failed: bool,
+pub(crate) struct Answer<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) output: Option<&'a str>,
+    pub(crate) failed: bool,
 }
 
 /// A message taken apart.
-pub(super) struct Taken<'a> {
-    pub(super) role: &'a str,
-    pub(super) origin: Option<String>,
-    pub(super) parts: Vec<Part<'a>>,
+pub(crate) struct Taken<'a> {
+    pub(crate) role: &'a str,
+    pub(crate) origin: Option<String>,
+    pub(crate) parts: Vec<Part<'a>>,
 }
 
-pub(super) fn take(message: &str) -> Taken<'_> {
+pub(crate) fn take(message: &str) -> Taken<'_> {
     let members = Members::of(message.as_bytes());
     let metadata = Members::of(members.get("metadata").unwrap_or_default().as_bytes());
     Taken {
@@ -111,7 +111,7 @@ fn is_call(kind: &str) -> bool {
 }
 
 /// What a tool answered as a text, in JSON: the text of an output that is one, else the output itself.
-pub(super) fn output_text(output: Option<&str>) -> String {
+pub(crate) fn output_text(output: Option<&str>) -> String {
     let Some(raw) = output else { return "\"\"".to_owned() };
     if raw.starts_with('"') {
         return raw.to_owned();

@@ -98,7 +98,7 @@ impl Endpoint {
 }
 
 /// A header that must not be seen in any log.
-pub(super) fn secret(name: &'static str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
+pub(crate) fn secret(name: &'static str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
     let mut header =
         HeaderValue::from_str(value).map_err(|_| "the key holds characters that no key can have".to_owned())?;
     header.set_sensitive(true);

@@ -18,6 +18,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+pub(crate) use http::secret;
+
 pub use anthropic::Anthropic;
 pub use command::Command;
 pub use extractive::Extractive;

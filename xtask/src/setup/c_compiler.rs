@@ -1,12 +1,8 @@
 //! A C compiler for wasm32: Debian's clang, or instructions.
 
-use std::process::Command;
-
 use anyhow::Result;
 
 use super::{debian, manual};
-use crate::process::run;
-
 /// Compiler and archiver. Bookworm and everything newer has them.
 const PACKAGES: [&str; 2] = ["clang-19", "llvm-19"];
 
@@ -24,14 +20,10 @@ pub(super) fn install() -> Result<()> {
     if !debian::is_debian() {
         return Err(manual::wasi_sdk("There is no clang here that knows wasm32.").into());
     }
-    let words = ["install", "-y", "--no-install-recommends"];
     if !debian::is_root()? {
-        let command = format!("apt-get {} {}", words.join(" "), PACKAGES.join(" "));
+        let command = format!("apt-get install -y --no-install-recommends {}", PACKAGES.join(" "));
         return Err(manual::as_root("Installing a C compiler takes root rights:", &command).into());
     }
-    if !debian::knows_package(PACKAGES[0]) {
-        run(Command::new("apt-get").args(["-qq", "update"]))?;
-    }
-    run(Command::new("apt-get").env("DEBIAN_FRONTEND", "noninteractive").arg("-qq").args(words).args(PACKAGES))
+    debian::install(&PACKAGES)
         .map_err(|error| manual::wasi_sdk(&format!("Debian's clang could not be installed: {error:#}")).into())
 }

@@ -147,6 +147,15 @@ fn mirror_among(lines: &str, codename: &str) -> Option<String> {
     })
 }
 
+/// Installs packages with apt-get, as root.
+pub(crate) fn install(packages: &[&str]) -> Result<()> {
+    if !packages.iter().all(|package| knows_package(package)) {
+        run(Command::new("apt-get").args(["-qq", "update"]))?;
+    }
+    let words = ["-qq", "install", "-y", "--no-install-recommends"];
+    run(Command::new("apt-get").env("DEBIAN_FRONTEND", "noninteractive").args(words).args(packages))
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed step of a test is a failed test")]
