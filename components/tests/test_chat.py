@@ -123,7 +123,7 @@ class Chat(unittest.TestCase):
         def kill_and_restart() -> None:
             nonlocal kills
             # A store whose writer was killed is shut for up to five seconds; then there has to be time for some work.
-            while not done.wait(7 if kills else 1.5):
+            while not done.wait(7 if kills else 0.2):
                 which = kills % len(servers)
                 servers[which].kill()
                 servers[which] = Serving(CHAT, self.directory)

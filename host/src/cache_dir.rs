@@ -11,7 +11,7 @@ use crate::settings::CacheChoice;
 
 /// What lies in there is swept by wasmtime when it is old or too much, and with it whatever else does: so it is a directory
 /// of its own, beside what others may keep in the one above.
-const COMPILED: &str = "compiled";
+pub(crate) const COMPILED: &str = "compiled";
 
 /// The directory to use, or none. A directory that the caller chose must be safe; the user's own is left unused if it
 /// is not, or cannot be made: then code is compiled anew in every process.
@@ -30,7 +30,7 @@ pub(crate) fn choose(choice: &CacheChoice) -> Result<Option<PathBuf>> {
 }
 
 /// Where the platform keeps what can be made again.
-fn user_directory() -> Option<PathBuf> {
+pub(crate) fn user_directory() -> Option<PathBuf> {
     let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let caches = if cfg!(windows) {
         variable("LOCALAPPDATA")
@@ -60,16 +60,30 @@ fn prepare(path: &Path) -> Result<PathBuf> {
 fn check(path: &Path) -> std::result::Result<(), String> {
     use std::os::unix::fs::MetadataExt;
 
-    const GROUP_OR_WORLD_WRITES: u32 = 0o022;
-    const WORLD_WRITES: u32 = 0o002;
-    const STICKY: u32 = 0o1000;
-    const ROOT: u32 = 0;
-
     // A file that this process makes belongs to the user that it runs as.
     let user = tempfile::tempfile_in(path)
         .and_then(|probe| probe.metadata())
         .map_err(|error| format!("it cannot be written: {error}"))?
         .uid();
+    check_owners(path, user)
+}
+
+/// The same without making anything there.
+#[cfg(unix)]
+pub(crate) fn check_as_it_is(path: &Path) -> std::result::Result<(), String> {
+    check_owners(path, rustix::process::geteuid().as_raw())
+}
+
+/// Says who beside this user might write into this directory.
+#[cfg(unix)]
+fn check_owners(path: &Path, user: u32) -> std::result::Result<(), String> {
+    use std::os::unix::fs::MetadataExt;
+
+    const GROUP_OR_WORLD_WRITES: u32 = 0o022;
+    const WORLD_WRITES: u32 = 0o002;
+    const STICKY: u32 = 0o1000;
+    const ROOT: u32 = 0;
+
     for (depth, place) in path.ancestors().enumerate() {
         let found = place.metadata().map_err(|error| error.to_string())?;
         let owner = found.uid();
@@ -91,6 +105,12 @@ fn check(path: &Path) -> std::result::Result<(), String> {
 /// Elsewhere the user's own cache directory is protected by the system.
 #[cfg(not(unix))]
 fn check(_path: &Path) -> std::result::Result<(), String> {
+    Ok(())
+}
+
+/// The same without making anything there.
+#[cfg(not(unix))]
+pub(crate) fn check_as_it_is(_path: &Path) -> std::result::Result<(), String> {
     Ok(())
 }
 

@@ -11,7 +11,9 @@ use wasmtime::Store;
 use crate::bindings::Sessions;
 use crate::bindings::talktree::sessions::types as wit;
 use crate::error::{Error, ErrorKind, Result};
+use crate::metrics::{Hooks, Report, weight};
 use crate::sandbox::{Guest, Sandbox};
+use crate::tenant_name::TenantName;
 
 /// The answer of a call that is on its way.
 ///
@@ -34,8 +36,13 @@ impl<T> Call<T> {
 
     /// A call, and the side that answers it.
     pub(crate) fn pair() -> (Answer<T>, Self) {
+        Self::reported(None)
+    }
+
+    /// The same; what came of it is told.
+    pub(crate) fn reported(report: Option<Report>) -> (Answer<T>, Self) {
         let (sender, receiver) = oneshot::channel();
-        (Answer(sender), Self(State::Accepted(receiver)))
+        (Answer { sender, report }, Self(State::Accepted(receiver)))
     }
 }
 
@@ -68,12 +75,62 @@ impl<T> fmt::Debug for Call<T> {
 }
 
 /// The side of a call that answers it.
-pub(crate) struct Answer<T>(oneshot::Sender<Result<T>>);
+pub(crate) struct Answer<T> {
+    sender: oneshot::Sender<Result<T>>,
+    report: Option<Report>,
+}
 
 impl<T> Answer<T> {
+    /// The call's turn has come.
+    pub(crate) fn begin(&mut self) {
+        if let Some(report) = &mut self.report {
+            report.begin();
+        }
+    }
+
     pub(crate) fn send(self, answer: Result<T>) {
+        let Self { sender, report } = self;
+        // Whoever has the answer finds it counted.
+        if let Some(report) = report {
+            report.end(answer.as_ref().map(drop).map_err(Error::kind));
+        }
         // Nobody may be waiting any more.
-        let _ = self.0.send(answer);
+        let _ = sender.send(answer);
+    }
+}
+
+impl<T: 'static> Answer<T> {
+    /// The same as [`send`](Self::send), with how much content there is in the answer.
+    fn send_content(mut self, answer: Result<T>) {
+        if let (Some(report), Ok(answer)) = (&mut self.report, &answer) {
+            report.carry(weight(answer));
+        }
+        self.send(answer);
+    }
+}
+
+/// What a call is called, in the log and in metrics.
+#[derive(Clone)]
+pub(crate) struct Label {
+    pub(crate) span: tracing::Span,
+    operation: &'static str,
+    /// Bytes of content that come with it.
+    bytes: u64,
+}
+
+impl Label {
+    pub(crate) fn new(span: tracing::Span, operation: &'static str) -> Self {
+        Self { span, operation, bytes: 0 }
+    }
+
+    /// The same for a call that brings so many bytes of content.
+    pub(crate) fn carrying(self, bytes: usize) -> Self {
+        Self { bytes: u64::try_from(bytes).unwrap_or(u64::MAX), ..self }
+    }
+
+    /// What will be told of the call; it begins to wait now.
+    pub(crate) fn report(&self, hooks: &Hooks, tenant: &TenantName) -> Option<Report> {
+        hooks.report(tenant, self.operation, self.bytes)
     }
 }
 
@@ -117,6 +174,8 @@ pub(crate) struct Job {
 
 /// The part of a call that is done on the tenant's thread. The answer is kept until all that belongs to it is done.
 pub(crate) trait Work: Send {
+    /// Its turn has come.
+    fn begin(&mut self);
     /// Makes the call, and tells whether something was written by it.
     fn run(&mut self, sandbox: &mut Sandbox) -> bool;
     /// Answers with this error instead of what came of it.
@@ -135,9 +194,13 @@ struct GuestCall<T, F> {
 
 impl<T, F> Work for GuestCall<T, F>
 where
-    T: Send,
+    T: Send + 'static,
     F: FnOnce(&Sessions, &mut Store<Guest>) -> wasmtime::Result<Result<T, wit::Error>> + Send,
 {
+    fn begin(&mut self) {
+        self.answer.begin();
+    }
+
     fn run(&mut self, sandbox: &mut Sandbox) -> bool {
         let Some(function) = self.function.take() else { return false };
         let result = sandbox.call(function);
@@ -155,18 +218,23 @@ where
 
     fn answer(self: Box<Self>) {
         let result = self.result.unwrap_or_else(|| Err(Error::new(ErrorKind::Other, "the call was not made")));
-        self.answer.send(result);
+        self.answer.send_content(result);
     }
 }
 
 impl Job {
     /// A call of a function of the guest, and the future of its answer.
-    pub(crate) fn new<T, F>(span: tracing::Span, access: Access<T>, function: F) -> (Self, Call<T>)
+    pub(crate) fn new<T, F>(
+        span: tracing::Span,
+        report: Option<Report>,
+        access: Access<T>,
+        function: F,
+    ) -> (Self, Call<T>)
     where
         T: Send + 'static,
         F: FnOnce(&Sessions, &mut Store<Guest>) -> wasmtime::Result<Result<T, wit::Error>> + Send + 'static,
     {
-        let (answer, call) = Call::pair();
+        let (answer, call) = Call::reported(report);
         let need = match access {
             Access::Read => Need::Nothing,
             Access::Write(_) => Need::Birth,

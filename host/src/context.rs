@@ -6,9 +6,11 @@ use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::sync::Arc;
 
+use tokio::time::timeout;
+
 use crate::bindings::exports::talktree::sessions::context as wit;
 use crate::call::{Access, Call};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
 
 pub use wit::{
@@ -37,7 +39,8 @@ pub type Providing<'a> = Pin<Box<dyn Future<Output = Result<Option<String>>> + S
 /// Given to [`Builder::context_provider`](crate::Builder::context_provider) for a label; a session has to declare the
 /// block, of kind [`BlockKind::ReadOnly`] or [`BlockKind::Writable`]. What it answers is written as the block's newest
 /// version, if it is another content than the present one. Where it fails, the prompt is not made, and the call answers
-/// with its error.
+/// with its error; where it takes longer than a call may ([`Builder::call_timeout`](crate::Builder::call_timeout)), with
+/// `timed-out`. Other calls do not wait for it.
 pub trait ContextProvider: Send + Sync + 'static {
     /// The content for the block of this session.
     fn content<'a>(&'a self, session: &'a Session, block: &'a Block) -> Providing<'a>;
@@ -191,7 +194,13 @@ impl Session {
                 continue;
             }
             let Some(provider) = self.tenant().providers().0.get(&block.label).cloned() else { continue };
-            match provider.content(self, &block).await? {
+            let limit = self.tenant().call_timeout();
+            let content = timeout(limit, provider.content(self, &block)).await.map_err(|_| {
+                let sentence =
+                    "the provider of this block has not answered in the time of a call; the prompt was not made";
+                Error::new(ErrorKind::TimedOut, sentence).with_subject(&block.label)
+            })?;
+            match content? {
                 Some(content) if content != block.content => {
                     self.write_block(&block.label, content).await?;
                 }
@@ -219,7 +228,7 @@ impl Session {
         let [name, arguments] = [name, arguments].map(str::to_owned);
         if name == SESSION_SEARCH {
             let session = self.id().to_owned();
-            return self.tenant().with_index(self.span("call-tool"), move |sessions, store| {
+            return self.tenant().with_index(self.label("call-tool"), move |sessions, store| {
                 sessions.talktree_sessions_context().call_call_tool(store, &session, &name, &arguments)
             });
         }
@@ -273,7 +282,8 @@ impl IntoFuture for WriteBlock {
 
     fn into_future(self) -> Call<Block> {
         let Self { session, label, write } = self;
-        session.call_context("write-block", Access::Write(|_| true), move |guest, store, session| {
+        let named = session.label("write-block").carrying(write.content.len());
+        session.call_context_with(named, Access::Write(|_| true), move |guest, store, session| {
             guest.call_write_block(store, session, &label, &write)
         })
     }

@@ -25,7 +25,8 @@ impl Tenant {
         let written = |reports: &Vec<LinesReport>| {
             reports.iter().any(|report| report.imported + report.skipped > 0 || report.failed.is_empty())
         };
-        self.enqueue(self.span("import-lines"), Access::Write(written), move |guest, store| {
+        let label = self.label("import-lines").carrying(lines.len());
+        self.enqueue(label, Access::Write(written), move |guest, store| {
             guest.call_import_lines(store, session.as_deref(), &lines)
         })
     }
@@ -37,10 +38,10 @@ impl Tenant {
         Snapshot { tenant: self.clone(), cursor: None, max_bytes: None }
     }
 
-    /// Rewrites the store's file without free pages. It needs up to twice its size in free room, else `storage-full`, and
-    /// nothing changes.
+    /// Rewrites the store's file without free pages. It needs up to twice its size in free room on the disk, else
+    /// `storage-full`, and nothing changes. The disk quota lets it have that.
     pub fn vacuum(&self) -> Call<VacuumReport> {
-        self.enqueue(self.span("vacuum"), Access::Write(|_| false), |guest, store| guest.call_vacuum(store))
+        self.enqueue(self.label("vacuum"), Access::Write(|_| false), |guest, store| guest.call_vacuum(store))
     }
 }
 
@@ -86,7 +87,7 @@ impl IntoFuture for ExportLines {
 
     fn into_future(self) -> Call<LinePage> {
         let Self { tenant, session, cursor, max_bytes } = self;
-        tenant.enqueue(tenant.span("export-lines"), Access::Existing, move |guest, store| {
+        tenant.enqueue(tenant.label("export-lines"), Access::Existing, move |guest, store| {
             guest.call_export_lines(store, session.as_deref(), cursor.as_deref(), max_bytes)
         })
     }
@@ -121,7 +122,7 @@ impl IntoFuture for Snapshot {
 
     fn into_future(self) -> Call<SnapshotPiece> {
         let Self { tenant, cursor, max_bytes } = self;
-        tenant.enqueue(tenant.span("snapshot"), Access::Existing, move |guest, store| {
+        tenant.enqueue(tenant.label("snapshot"), Access::Existing, move |guest, store| {
             guest.call_snapshot(store, cursor.as_deref(), max_bytes)
         })
     }

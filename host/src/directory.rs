@@ -14,16 +14,16 @@ use crate::lock::{LOCK_FILE, TenantLock};
 use crate::tenant_name::{MAX_NAME_BYTES, Owner, TenantName, owner};
 
 /// The store of a tenant, as the component names it.
-const STORE_FILE: &str = "talktree.db";
+pub(crate) const STORE_FILE: &str = "talktree.db";
 
 /// A store that is being deleted.
-const DOOMED_FILE: &str = "talktree.db.deleted";
+pub(crate) const DOOMED_FILE: &str = "talktree.db.deleted";
 
 /// A store that is being restored.
-const NEW_FILE: &str = "talktree.db.restored";
+pub(crate) const NEW_FILE: &str = "talktree.db.restored";
 
 /// The name of the tenant, where the directory's does not say it.
-const NAME_FILE: &str = "name";
+pub(crate) const NAME_FILE: &str = "name";
 
 /// A tenant's directory, locked.
 #[derive(Debug)]
@@ -98,15 +98,25 @@ impl TenantDirectory {
         sync_parent(&self.path)
     }
 
-    /// Writes a whole store into a directory that has none.
-    pub(crate) fn fill(&self, store: &mut dyn Read) -> Result<()> {
+    /// Writes a whole store into a directory that has none, of at most so many bytes.
+    pub(crate) fn fill(&self, store: &mut dyn Read, quota: Option<u64>) -> Result<()> {
         let (path, new) = (self.path.join(STORE_FILE), self.path.join(NEW_FILE));
         let written = File::create(&new).and_then(|mut file| {
-            io::copy(store, &mut file)?;
+            let most = quota.unwrap_or(u64::MAX);
+            if io::copy(&mut Read::take(&mut *store, most), &mut file)? == most && store.read(&mut [0])? > 0 {
+                return Ok(false);
+            }
             file.sync_all()?;
-            fs::rename(&new, &path)
+            fs::rename(&new, &path)?;
+            Ok(true)
         });
-        written.map_err(|error| Error::from_io(&error, &path))?;
+        let is_whole = written.map_err(|error| Error::from_io(&error, &path))?;
+        if !is_whole {
+            let quota = quota.unwrap_or(u64::MAX);
+            let sentence =
+                format!("the snapshot is larger than a tenant's disk quota of {quota} bytes; raise the quota");
+            return Err(Error::new(ErrorKind::StorageFull, sentence).with_numbers(quota.saturating_add(1), quota));
+        }
         sync(&self.path)
     }
 
@@ -271,7 +281,8 @@ fn remove_contents(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn read_name(directory: &Path) -> Option<TenantName> {
+/// The name that is written in the directory of a tenant.
+pub(crate) fn read_name(directory: &Path) -> Option<TenantName> {
     let path = directory.join(NAME_FILE);
     if !path.symlink_metadata().ok()?.is_file() {
         return None;

@@ -83,8 +83,9 @@ impl Changes {
 
     fn page(&self) -> Call<ChangePage> {
         let options = self.options.clone();
-        self.tenant
-            .enqueue(self.tenant.span("changes"), Access::Read, move |guest, store| guest.call_changes(store, &options))
+        self.tenant.enqueue(self.tenant.label("changes"), Access::Read, move |guest, store| {
+            guest.call_changes(store, &options)
+        })
     }
 }
 

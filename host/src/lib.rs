@@ -64,28 +64,46 @@
 //! [`rpc`] speaks JSON-RPC on any pair of byte streams, [`serve`] speaks it over HTTP and WebSockets, and [`mcp`] is for
 //! agents that use the Model Context Protocol.
 //!
-//! # Log
+//! # Log and metrics
 //!
-//! Calls run in a [`tracing`] span with the tenant, the session and the operation. Content of messages is never logged.
+//! Calls run in a [`tracing`] span with the tenant, the session and the operation. Content of messages is never logged. (The crate `rmcp`, which [`mcp`] uses, logs messages at `debug`: a runtime
+//! that serves MCP leaves it out, as `rmcp=error` does.)
+//! [`metrics`] are hooks for those who count and measure.
+//!
+//! [`doctor`] looks at what can be wrong on a machine and in a root.
+//!
+//! # Threads and cancellation
+//!
+//! All handles, builders and futures are `Send`; handles are `Sync`. Any future can be dropped at any point: what was
+//! acknowledged stays, what was put into a queue is carried out, and nothing is left locked or waiting for it.
 #![deny(missing_docs)]
 
 pub mod access;
 mod bindings;
 mod cache_dir;
 mod call;
+pub mod chat;
 mod compactor;
 mod context;
 mod copies;
 mod directory;
+pub mod doctor;
 mod error;
 pub mod export;
 mod feed;
+mod file_work;
+mod filesystem;
 mod fresh;
 mod history;
+pub mod hooks;
 pub mod import;
+mod imports;
+#[cfg(test)]
+mod kills;
 mod lock;
 pub mod mcp;
 mod message;
+pub mod metrics;
 mod mirror;
 mod operations;
 pub mod rpc;
@@ -98,11 +116,13 @@ pub mod serve;
 mod session;
 mod sessions;
 mod settings;
+mod slots;
 pub mod summarizer;
 mod talktree;
 mod tenant;
 mod tenant_name;
 mod types;
+mod waiting;
 mod watchers;
 mod worker;
 
@@ -114,6 +134,7 @@ pub use context::{
 pub use copies::{ExportLines, Snapshot};
 pub use error::{Error, ErrorKind, Result};
 pub use feed::{Changes, Feed, FeedItem};
+pub use fresh::text_message;
 pub use history::History;
 pub use message::{IntoMessage, Json};
 pub use mirror::{Mirror, MirrorBuilder, Subscription};
@@ -127,5 +148,5 @@ pub use session::Session;
 pub use sessions::{Fork, ListSessions};
 pub use settings::Durability;
 pub use talktree::{Builder, ListTenants, Talktree, TenantPage};
-pub use tenant::Tenant;
+pub use tenant::{DiskUse, Tenant};
 pub use types::*;

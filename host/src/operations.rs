@@ -90,7 +90,7 @@ operation! {
         };
         let access = Access::Write(|result: &AppendResult| result.inserted);
         let due = Due::of(&session);
-        session.call("append-message", access, move |guest, store, session| {
+        session.call_with(session.label("append-message").carrying(message.len()), access, move |guest, store, session| {
             let answer = guest.call_append_message(store, session, &message, &options)?;
             due.report(answer.as_ref().is_ok_and(|result| result.compaction_due));
             Ok(answer)
@@ -109,7 +109,8 @@ operation! {
         };
         let access = Access::Write(|result: &ChainResult| result.items.iter().any(|item| item.inserted));
         let due = Due::of(&session);
-        session.call("append-messages", access, move |guest, store, session| {
+        let bytes = messages.iter().map(String::len).sum();
+        session.call_with(session.label("append-messages").carrying(bytes), access, move |guest, store, session| {
             let answer = guest.call_append_messages(store, session, &messages, &options)?;
             due.report(answer.as_ref().is_ok_and(|result| result.compaction_due));
             Ok(answer)
@@ -183,7 +184,8 @@ operation! {
             Ok(message) => message,
             Err(error) => return Call::refused(error),
         };
-        session.call("update-message", Access::Write(Option::is_some), move |guest, store, session| {
+        let label = session.label("update-message").carrying(message.len());
+        session.call_with(label, Access::Write(Option::is_some), move |guest, store, session| {
             guest.call_update_message(store, session, &message, source)
         })
     }
@@ -211,7 +213,8 @@ operation! {
             Err(error) => return Call::refused(error),
         };
         // On a tenant without messages nothing can be updated: success is an insert.
-        session.call("upsert-message", Access::Write(|_| true), move |guest, store, session| {
+        let label = session.label("upsert-message").carrying(message.len());
+        session.call_with(label, Access::Write(|_| true), move |guest, store, session| {
             guest.call_upsert_message(store, session, &message, &parent, source)
         })
     }
@@ -557,7 +560,8 @@ operation! {
     CommitCompaction -> Compaction { token: String, summary: String, details: SummaryDetails, }
     call(self) {
         let Self { session, token, summary, details } = self;
-        session.call("commit-compaction", Access::Write(|_| true), move |guest, store, session| {
+        let label = session.label("commit-compaction").carrying(summary.len());
+        session.call_with(label, Access::Write(|_| true), move |guest, store, session| {
             guest.call_commit_compaction(store, session, &token, &summary, details)
         })
     }

@@ -3,12 +3,11 @@
 use std::future::IntoFuture;
 use std::sync::Arc;
 
-use tracing::Span;
 use wasmtime::Store;
 
 use crate::bindings::Sessions;
 use crate::bindings::talktree::sessions::types as wit;
-use crate::call::{Access, Call};
+use crate::call::{Access, Call, Label};
 use crate::error::Result;
 use crate::sandbox::Guest;
 use crate::session::Session;
@@ -102,7 +101,7 @@ impl IntoFuture for Search {
 
     fn into_future(self) -> Call<SearchPage> {
         let Self { tenant, query, options } = self;
-        tenant.with_index(tenant.span("search"), move |sessions, store| {
+        tenant.with_index(tenant.label("search"), move |sessions, store| {
             sessions.talktree_sessions_store().call_search(store, &query, &options)
         })
     }
@@ -111,7 +110,7 @@ impl IntoFuture for Search {
 impl Tenant {
     /// Makes a call that searches, with an index that lacks nothing: steps of it are turns of their own, so that other
     /// calls come in between.
-    pub(crate) fn with_index<T, F>(&self, span: Span, function: F) -> Call<T>
+    pub(crate) fn with_index<T, F>(&self, label: Label, function: F) -> Call<T>
     where
         T: Send + 'static,
         F: Fn(&Sessions, &mut Store<Guest>) -> wasmtime::Result<Result<T, wit::Error>> + Send + Sync + 'static,
@@ -119,7 +118,7 @@ impl Tenant {
         let function = Arc::new(function);
         let turn = move |tenant: &Tenant| {
             let function = Arc::clone(&function);
-            tenant.enqueue_any(span.clone(), Access::Read, move |sessions, store| {
+            tenant.enqueue_any(label.clone(), Access::Read, move |sessions, store| {
                 match sessions.talktree_sessions_store().call_update_index(&mut *store)? {
                     Ok(true) => Ok(Ok(None)),
                     Ok(false) => Ok(function(sessions, store)?.map(Some)),

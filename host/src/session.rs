@@ -7,7 +7,7 @@ use wasmtime::Store;
 use crate::bindings::exports::talktree::sessions::context::Guest as ContextInterface;
 use crate::bindings::exports::talktree::sessions::store::Guest as StoreInterface;
 use crate::bindings::talktree::sessions::types as wit;
-use crate::call::{Access, Call};
+use crate::call::{Access, Call, Label};
 use crate::compactor::Compactor;
 use crate::error::{Error, ErrorKind, Result};
 use crate::history::History;
@@ -89,7 +89,8 @@ impl Session {
             Err(error) => return Call::refused(error),
         };
         let parent_id = parent_id.map(str::to_owned);
-        self.call("import-message", Access::Write(|inserted| *inserted), move |guest, store, session| {
+        let label = self.label("import-message").carrying(message.len());
+        self.call_with(label, Access::Write(|inserted| *inserted), move |guest, store, session| {
             guest.call_import_message(store, session, &message, parent_id.as_deref(), created_at)
         })
     }
@@ -100,9 +101,8 @@ impl Session {
     /// Errors: `invalid-message`, `unknown-parent`.
     pub fn import_messages(&self, items: Vec<ImportItem>) -> Call<Vec<bool>> {
         let access = Access::Write(|inserted: &Vec<bool>| inserted.contains(&true));
-        self.call("import-messages", access, move |guest, store, session| {
-            guest.call_import_messages(store, session, &items)
-        })
+        let label = self.label("import-messages").carrying(items.iter().map(|item| item.message.len()).sum());
+        self.call_with(label, access, move |guest, store, session| guest.call_import_messages(store, session, &items))
     }
 
     /// Deletes messages; unknown ids are ignored. By default their children move to the nearest ancestor that stays.
@@ -260,15 +260,26 @@ impl Session {
             + Send
             + 'static,
     {
+        self.call_context_with(self.label(operation), access, function)
+    }
+
+    /// The same for one that brings content.
+    pub(crate) fn call_context_with<T, F>(&self, label: Label, access: Access<T>, function: F) -> Call<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&ContextInterface, &mut Store<Guest>, &str) -> wasmtime::Result<Result<T, wit::Error>>
+            + Send
+            + 'static,
+    {
         let session = Arc::clone(&self.id);
-        let span = self.span(operation);
-        self.tenant.enqueue_any(span, access, move |sessions, store| {
+        self.tenant.enqueue_any(label, access, move |sessions, store| {
             function(sessions.talktree_sessions_context(), store, &session)
         })
     }
 
-    pub(crate) fn span(&self, operation: &'static str) -> tracing::Span {
-        tracing::debug_span!("call", tenant = self.tenant.name(), session = &*self.id, operation)
+    pub(crate) fn label(&self, operation: &'static str) -> Label {
+        let span = tracing::debug_span!("call", tenant = self.tenant.name(), session = &*self.id, operation);
+        Label::new(span, operation)
     }
 
     /// Puts a call of the guest into the tenant's queue.
@@ -277,8 +288,17 @@ impl Session {
         T: Send + 'static,
         F: FnOnce(&StoreInterface, &mut Store<Guest>, &str) -> wasmtime::Result<Result<T, wit::Error>> + Send + 'static,
     {
+        self.call_with(self.label(operation), access, function)
+    }
+
+    /// The same for a call that brings content.
+    pub(crate) fn call_with<T, F>(&self, label: Label, access: Access<T>, function: F) -> Call<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&StoreInterface, &mut Store<Guest>, &str) -> wasmtime::Result<Result<T, wit::Error>> + Send + 'static,
+    {
         let session = Arc::clone(&self.id);
-        self.tenant.enqueue(self.span(operation), access, move |guest, store| function(guest, store, &session))
+        self.tenant.enqueue(label, access, move |guest, store| function(guest, store, &session))
     }
 }
 

@@ -35,7 +35,7 @@ impl IntoFuture for ListSessions {
 
     fn into_future(self) -> Call<SessionPage> {
         let Self { tenant, cursor, limit } = self;
-        tenant.enqueue(tenant.span("list-sessions"), Access::Read, move |guest, store| {
+        tenant.enqueue(tenant.label("list-sessions"), Access::Read, move |guest, store| {
             guest.call_list_sessions(store, cursor.as_deref(), limit)
         })
     }

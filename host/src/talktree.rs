@@ -16,9 +16,12 @@ use crate::compactor::LAST_CALLS;
 use crate::context::ContextProvider;
 use crate::directory;
 use crate::error::{Error, ErrorKind, Result};
+use crate::file_work::FileWork;
+use crate::hooks::{MakeHooks, SandboxHooks};
+use crate::metrics::Metrics;
 use crate::runtime::Runtime;
 use crate::scheduler::Scheduler;
-use crate::settings::{CacheChoice, ChosenSummarizer, Durability, Settings};
+use crate::settings::{CacheChoice, ChosenSummarizer, Durability, MIN_DISK_QUOTA, MIN_HANDLES, MIN_TRANSFER, Settings};
 use crate::summarizer::Summarizer;
 use crate::tenant::Tenant;
 use crate::tenant_name::TenantName;
@@ -26,6 +29,9 @@ use crate::tenant_name::TenantName;
 /// Tenants per page, unless it is said otherwise, and at most.
 const DEFAULT_PAGE: u32 = 100;
 const MAX_PAGE: u32 = 1_000;
+
+/// Bytes of all reserved metadata keys together: every sandbox is given them.
+const MAX_KEYS_BYTES: usize = 64 * 1024;
 
 /// What the cursors of [`Talktree::list_tenants`] begin with.
 const CURSOR_MARK: &str = "after:";
@@ -73,7 +79,8 @@ impl Talktree {
     /// The names of the tenants that were ever written, in byte order, in pages. Errors: `stale-cursor` for a cursor
     /// that is not one of this call's, `invalid-argument` for a limit out of range.
     pub fn list_tenants(&self) -> ListTenants {
-        ListTenants { root: self.scheduler.root().clone(), among: None, cursor: None, limit: None }
+        let (root, file_work) = (self.scheduler.root().clone(), Arc::clone(self.scheduler.file_work()));
+        ListTenants { root, file_work, among: None, cursor: None, limit: None }
     }
 
     /// Accepts no more calls, carries out those that were accepted, closes all stores and ends all threads. Compactions
@@ -89,6 +96,11 @@ impl Talktree {
     /// How many tenants have a thread at this moment, or wait for one.
     pub fn live_tenants(&self) -> usize {
         self.scheduler.live_tenants()
+    }
+
+    /// Bytes on the disk that the tenants with a sandbox take at this moment, temporary files and all.
+    pub fn live_disk_bytes(&self) -> u64 {
+        self.scheduler.disk_bytes()
     }
 
     /// Automatic compactions end, those that were asked for have ten seconds left. Calls are accepted as before.
@@ -124,7 +136,32 @@ impl Builder {
         self
     }
 
-    /// How long one call may run, the time in its queue not counted; 30 seconds by default. It is kept to about 10 ms.
+    /// Bytes on the disk that one tenant's database may have, at least 1 MiB; 8 GiB by default, none: as much as there is.
+    /// What would need more is refused as `storage-full`: nothing of it is written, and everything that is stored can be
+    /// read and searched. What was deleted makes room at once. Calls that delete may use a reserve beyond the quota of a
+    /// sixteenth, at least 16 MiB. The log, and temporary copies (a snapshot, a vacuum), come on top: a few MiB as a rule,
+    /// while the store is cleared, written anew or copied as much as the database.
+    pub fn disk_quota(mut self, bytes: impl Into<Option<u64>>) -> Self {
+        self.settings.disk_quota = bytes.into();
+        self
+    }
+
+    /// How many files, directories and the like one sandbox may have open, at least 16; 256 by default. One that wants
+    /// more breaks down: `crashed`.
+    pub fn handle_limit(mut self, handles: usize) -> Self {
+        self.settings.handle_limit = handles;
+        self
+    }
+
+    /// Bytes that one sandbox may hand over to the host in a call, as arguments or as an answer, at least 1 MiB; 256 MiB by
+    /// default. One that wants more breaks down: `crashed`. The host holds that much beside the sandbox's own memory.
+    pub fn transfer_limit(mut self, bytes: usize) -> Self {
+        self.settings.transfer_limit = bytes;
+        self
+    }
+
+    /// How long one call may run, the time in its queue not counted; 30 seconds by default. It is kept to about 10 ms, also
+    /// while the sandbox waits for the host.
     pub fn call_timeout(mut self, timeout: Duration) -> Self {
         self.settings.call_timeout = timeout;
         self
@@ -137,7 +174,8 @@ impl Builder {
     }
 
     /// How many tenants may have a sandbox and a thread at the same time, at least 1; 256 by default. When more are
-    /// called, those used least lately are closed, and the calls of the others wait for that.
+    /// called, the idle ones used least lately are closed, and the calls of the others wait for that. Where none is idle
+    /// they take turns of about 50 ms, and one call at least.
     pub fn max_live_tenants(mut self, tenants: usize) -> Self {
         self.settings.max_live_tenants = tenants.max(1);
         self
@@ -146,6 +184,13 @@ impl Builder {
     /// How many calls of one tenant may wait, at least 1; 1,024 by default. More are refused as `busy`.
     pub fn max_waiting_calls(mut self, calls: usize) -> Self {
         self.settings.max_waiting_calls = calls.max(1);
+        self
+    }
+
+    /// How many calls of all tenants together may wait, at least 1; 16,384 by default. More are refused as `busy`, those of
+    /// a tenant from the moment on when it has as many waiting as there is room left for all.
+    pub fn max_waiting_calls_in_all(mut self, calls: usize) -> Self {
+        self.settings.max_waiting_calls_in_all = calls.max(1);
         self
     }
 
@@ -214,9 +259,23 @@ impl Builder {
         self
     }
 
-    /// How many summaries may be waited for at the same time, at least 1; 4 by default. More compactions wait.
+    /// How many summaries may be waited for at the same time, at least 1; 4 by default, and half of them (rounded up) for
+    /// one tenant. More compactions wait.
     pub fn max_compactions(mut self, compactions: usize) -> Self {
         self.settings.max_compactions = compactions.clamp(1, Semaphore::MAX_PERMITS);
+        self
+    }
+
+    /// Shows everything that sandboxes do to their files and their memory to hooks that this makes for each sandbox, by the
+    /// name of its tenant: see [`hooks`](crate::hooks). For tests; none by default.
+    pub fn sandbox_hooks(mut self, make: impl Fn(&str) -> Box<dyn SandboxHooks> + Send + Sync + 'static) -> Self {
+        self.settings.hooks = MakeHooks::new(make);
+        self
+    }
+
+    /// Tells this one of every call that has ended, beside those that are told already.
+    pub fn metrics(mut self, metrics: impl Metrics) -> Self {
+        self.settings.metrics = self.settings.metrics.with(metrics);
         self
     }
 
@@ -225,12 +284,13 @@ impl Builder {
     /// # Errors
     ///
     /// `not-configured` if there can be no such directory, `invalid-argument` for a reserved metadata key that is empty
-    /// or holds a comma, `forbidden` for a chosen cache directory that is not safe,
+    /// or holds a comma, and for a limit below its least value, `forbidden` for a chosen cache directory that is not safe,
     /// `other` if the component cannot be loaded.
     pub async fn open(self) -> Result<Talktree> {
         // Compiling takes seconds where there is no cache.
         blocking(move || {
             check_keys(&self.settings.reserved_metadata_keys)?;
+            check_limits(&self.settings)?;
             let root = find_root(&self.root)?;
             let cache = cache_dir::choose(&self.settings.cache)?;
             let runtime = Runtime::shared(cache.as_deref())?;
@@ -240,7 +300,26 @@ impl Builder {
     }
 }
 
+fn check_limits(settings: &Settings) -> Result<()> {
+    let limits = [
+        ("disk_quota", settings.disk_quota.unwrap_or(u64::MAX), MIN_DISK_QUOTA),
+        ("handle_limit", settings.handle_limit as u64, MIN_HANDLES as u64),
+        ("transfer_limit", settings.transfer_limit as u64, MIN_TRANSFER as u64),
+    ];
+    match limits.into_iter().find(|(_, limit, least)| limit < least) {
+        None => Ok(()),
+        Some((name, limit, least)) => {
+            let sentence = format!("{name} is {limit}, which is too little to work with: at least {least}");
+            Err(Error::new(ErrorKind::InvalidArgument, sentence).with_subject(name).with_numbers(limit, least))
+        }
+    }
+}
+
 fn check_keys(keys: &[String]) -> Result<()> {
+    if keys.iter().map(String::len).sum::<usize>() > MAX_KEYS_BYTES {
+        let sentence = format!("reserved metadata keys may have {MAX_KEYS_BYTES} bytes together");
+        return Err(Error::new(ErrorKind::InvalidArgument, sentence).with_subject("reserved_metadata_keys"));
+    }
     match keys.iter().find(|key| key.is_empty() || key.contains([',', '\0'])) {
         None => Ok(()),
         Some(key) => Err(Error::new(
@@ -273,6 +352,7 @@ fn find_root(root: &Path) -> Result<PathBuf> {
 #[must_use = "nothing is called before `.await`"]
 pub struct ListTenants {
     root: PathBuf,
+    file_work: Arc<FileWork>,
     among: Option<Arc<Tenants>>,
     cursor: Option<String>,
     limit: Option<u32>,
@@ -331,6 +411,6 @@ impl IntoFuture for ListTenants {
     type IntoFuture = Call<TenantPage>;
 
     fn into_future(self) -> Call<TenantPage> {
-        blocking(move || self.read())
+        Arc::clone(&self.file_work).run(move || self.read())
     }
 }

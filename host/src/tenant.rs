@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::io::Read;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -12,7 +13,7 @@ use wasmtime::Store;
 use crate::bindings::Sessions;
 use crate::bindings::exports::talktree::sessions::store::Guest as StoreInterface;
 use crate::bindings::talktree::sessions::types as wit;
-use crate::call::{Access, Call, Job, blocking};
+use crate::call::{Access, Call, Job, Label};
 use crate::compactor::Compactor;
 use crate::context::Providers;
 use crate::directory::TenantDirectory;
@@ -25,6 +26,15 @@ use crate::types::{
     AutoCompactSetting, CheckReport, ConfigScope, Configuration, ConfigurationChange, FactorSetting, KeysSetting,
     NumberSetting, StoreStats,
 };
+
+/// What a tenant takes on the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskUse {
+    /// Bytes of its database and its log.
+    pub bytes: u64,
+    /// Bytes that they may have. None: as much as there is.
+    pub quota: Option<u64>,
+}
 
 /// One tenant: a directory of its own, a sandbox of its own, any number of sessions.
 ///
@@ -59,37 +69,45 @@ impl Tenant {
 
     /// What fills the tenant's store. Reads counters, not messages.
     pub fn stats(&self) -> Call<StoreStats> {
-        self.enqueue(self.span("stats"), Access::Read, |guest, store| guest.call_stats(store))
+        self.enqueue(self.label("stats"), Access::Read, |guest, store| guest.call_stats(store))
+    }
+
+    /// What the tenant takes on the disk, and what it may. Reads nothing.
+    pub fn disk(&self) -> Call<DiskUse> {
+        self.enqueue_any(self.label("disk"), Access::Read, |_, store| {
+            let quota = store.data().quota();
+            Ok(Ok(DiskUse { bytes: quota.used(), quota: quota.limit() }))
+        })
     }
 
     /// Looks for damage in the tenant's file: reads all of it.
     pub fn check(&self) -> Call<CheckReport> {
-        self.enqueue(self.span("check"), Access::Read, |guest, store| guest.call_check(store))
+        self.enqueue(self.label("check"), Access::Read, |guest, store| guest.call_check(store))
     }
 
     /// Writes the tenant's log back, ends its sandbox and lets go of its lock, after the calls that were made before.
     /// The next call starts it again.
     pub fn close(&self) -> Call<()> {
-        self.scheduler.close_tenant(&self.name, self.span("close"))
+        self.scheduler.close_tenant(&self.name, self.label("close"))
     }
 
     /// Whether the tenant was ever written, and not deleted since. Looks at its directory, and opens nothing.
     pub fn is_written(&self) -> Call<bool> {
-        let (scheduler, name) = (Arc::clone(&self.scheduler), self.name.clone());
-        blocking(move || TenantDirectory::is_written(scheduler.root(), &name))
+        let (root, name) = (self.scheduler.root().clone(), self.name.clone());
+        self.scheduler.file_work().run(move || TenantDirectory::is_written(&root, &name))
     }
 
     /// Deletes the tenant, with all its sessions and every file of its directory, after the calls that were made before.
     /// Errors: `unknown-tenant`, `busy` where another process has it open.
     pub fn delete(&self) -> Call<()> {
-        self.scheduler.delete_tenant(&self.name, self.span("delete-tenant"))
+        self.scheduler.delete_tenant(&self.name, self.label("delete-tenant"))
     }
 
     /// Makes the tenant of a snapshot, the bytes of [`snapshot`](Self::snapshot) in order. Errors: `invalid-argument`
     /// where the tenant has a store already, `not-a-store` and `corrupt` for bytes that are no sound store: then nothing
     /// stays.
     pub fn restore(&self, snapshot: impl Read + Send + 'static) -> Call<()> {
-        self.scheduler.restore_tenant(&self.name, self.span("restore"), Box::new(snapshot))
+        self.scheduler.restore_tenant(&self.name, self.label("restore"), Box::new(snapshot))
     }
 
     /// Compacts beside the calls.
@@ -108,24 +126,27 @@ impl Tenant {
             ConfigScope::Session(id) => Some(id.clone()),
         };
         let span = tracing::debug_span!("call", tenant = self.name(), session, operation = "configure");
-        self.enqueue(span, access, move |guest, store| guest.call_configure(store, &scope, &changes))
+        self.enqueue(Label::new(span, "configure"), access, move |guest, store| {
+            guest.call_configure(store, &scope, &changes)
+        })
     }
 
-    pub(crate) fn enqueue<T, F>(&self, span: tracing::Span, access: Access<T>, function: F) -> Call<T>
+    pub(crate) fn enqueue<T, F>(&self, label: Label, access: Access<T>, function: F) -> Call<T>
     where
         T: Send + 'static,
         F: FnOnce(&StoreInterface, &mut Store<Guest>) -> wasmtime::Result<Result<T, wit::Error>> + Send + 'static,
     {
-        self.enqueue_any(span, access, move |sessions, store| function(sessions.talktree_sessions_store(), store))
+        self.enqueue_any(label, access, move |sessions, store| function(sessions.talktree_sessions_store(), store))
     }
 
     /// Puts a call of any of the component's interfaces into the queue.
-    pub(crate) fn enqueue_any<T, F>(&self, span: tracing::Span, access: Access<T>, function: F) -> Call<T>
+    pub(crate) fn enqueue_any<T, F>(&self, label: Label, access: Access<T>, function: F) -> Call<T>
     where
         T: Send + 'static,
         F: FnOnce(&Sessions, &mut Store<Guest>) -> wasmtime::Result<Result<T, wit::Error>> + Send + 'static,
     {
-        let (job, call) = Job::new(span, access, function);
+        let report = label.report(self.scheduler.hooks(), &self.name);
+        let (job, call) = Job::new(label.span, report, access, function);
         self.scheduler.enqueue(&self.name, job);
         call
     }
@@ -147,13 +168,18 @@ impl Tenant {
         self.scheduler.watch(&self.name)
     }
 
+    /// How long a call may take, and what it asks of the host.
+    pub(crate) fn call_timeout(&self) -> Duration {
+        self.scheduler.call_timeout()
+    }
+
     /// Content for blocks, by label.
     pub(crate) fn providers(&self) -> &Providers {
         self.scheduler.providers()
     }
 
-    pub(crate) fn span(&self, operation: &'static str) -> tracing::Span {
-        tracing::debug_span!("call", tenant = self.name(), operation)
+    pub(crate) fn label(&self, operation: &'static str) -> Label {
+        Label::new(tracing::debug_span!("call", tenant = self.name(), operation), operation)
     }
 }
 

@@ -27,6 +27,7 @@ Examples:
   cargo xtask test --ecosystem  Talktree in all other hosts and languages, with their own tools
   cargo xtask setup --check     what is missing on this machine, without installing it
   cargo xtask bench             how the component compares with the engine natively
+  cargo xtask load              64 clients, 200 tenants, 100,000 calls, kills; 5,000 tenants in turn; hostile neighbours
   eval \"$(cargo xtask env)\"     then plain cargo builds the guest, too
 
 Exit codes: 0 done, 1 failed, 2 no such command or option, 3 something has to be installed by hand (it says what).
@@ -87,6 +88,12 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Put load on the real server: many clients and kills, many tenants, hostile neighbours
+    Load {
+        /// Arguments of the load program
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Print the environment that the guest is built with, for a shell to evaluate
     Env {
         /// Also what `cargo component build` needs
@@ -117,6 +124,7 @@ fn run(task: Task) -> Result<()> {
         Task::Demo { arguments } => host::demo(&arguments),
         Task::Test(options) => test::command(&options),
         Task::Bench { arguments } => host::bench(&arguments),
+        Task::Load { arguments } => host::load(&arguments),
         Task::Env { cargo_component } => guest::print_environment(cargo_component),
     }
 }

@@ -12,7 +12,7 @@ use clap::Args;
 use serde_json::json;
 use talktree::{Talktree, Tenant};
 
-use super::{Root, terminal::harmless};
+use super::{Root, runtime::Limits, terminal::harmless, values};
 
 /// Which tenant.
 #[derive(Args)]
@@ -21,7 +21,7 @@ struct Store {
     root: Root,
 
     /// Name of the tenant
-    #[arg(long, short, value_name = "NAME")]
+    #[arg(long, short, value_name = "NAME", value_parser = values::tenant)]
     tenant: String,
 }
 
@@ -52,7 +52,8 @@ pub(crate) struct Stats {
 
 impl Stats {
     pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
-        let stats = self.store.open().await?.stats().await?;
+        let tenant = self.store.open().await?;
+        let (stats, disk) = (tenant.stats().await?, tenant.disk().await?);
         let bytes = stats.bytes;
         let mut out = anstream::stdout().lock();
         if self.json {
@@ -66,6 +67,7 @@ impl Stats {
                     "index": bytes.index,
                     "free": bytes.free,
                 },
+                "disk": {"bytes": disk.bytes},
                 "largest": stats.largest.iter().map(|message| json!({
                     "sessionId": message.session_id,
                     "id": message.id,
@@ -89,6 +91,7 @@ impl Stats {
             let bar = "█".repeat(usize::try_from(share).unwrap_or(0));
             writeln!(out, "{name:>13}  {number:>14} bytes  {bar}")?;
         }
+        writeln!(out, "{:>13}  {:>14} bytes", "file and log", disk.bytes)?;
         if !stats.largest.is_empty() {
             writeln!(out, "The largest messages:")?;
         }
@@ -241,6 +244,9 @@ pub(crate) struct Restore {
 
     /// File with the snapshot; - is stdin
     file: PathBuf,
+
+    #[command(flatten)]
+    limits: Limits,
 }
 
 impl Restore {
@@ -252,7 +258,7 @@ impl Restore {
             Box::new(BufReader::new(file.with_context(|| format!("{} cannot be read", self.file.display()))?))
         };
         // Here the root may be made: it is where something is to be written.
-        let talktree = Talktree::open(&self.store.root.root).await?;
+        let talktree = self.limits.set(Talktree::builder(&self.store.root.root)).open().await?;
         let tenant = talktree.tenant(&self.store.tenant)?;
         tenant.restore(snapshot).await?;
         let stats = tenant.stats().await?;

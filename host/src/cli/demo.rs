@@ -104,11 +104,23 @@ impl Tour {
         Ok(())
     }
 
+    /// This program, as it is where nothing is configured but the root.
+    fn program(&self) -> Command {
+        let mut program = Command::new(&self.program);
+        for (name, _) in env::vars_os() {
+            if name.to_str().is_some_and(|name| name.starts_with("TALKTREE_")) {
+                program.env_remove(name);
+            }
+        }
+        program.env("TALKTREE_NO_CONFIG", "1").env("TALKTREE_ROOT", &self.root);
+        program
+    }
+
     /// Runs a sub-command of this program and shows it as it would be typed.
     fn command(&self, arguments: &[&str]) -> anyhow::Result<()> {
         let typed: Vec<_> = arguments.iter().map(|argument| harmless(argument)).collect();
         writeln!(anstream::stdout(), "{FAINT}${PLAIN} {STRONG}talktree {}{PLAIN}", typed.join(" "))?;
-        let status = Command::new(&self.program).args(arguments).env("TALKTREE_ROOT", &self.root).status()?;
+        let status = self.program().args(arguments).status()?;
         writeln!(anstream::stdout())?;
         ensure!(status.success(), "`talktree {}` ended with {status}", typed.join(" "));
         Ok(())
@@ -126,12 +138,7 @@ struct Server {
 impl Server {
     fn start(tour: &Tour) -> anyhow::Result<Self> {
         writeln!(anstream::stdout(), "{FAINT}${PLAIN} {STRONG}talktree rpc{PLAIN}")?;
-        let mut child = Command::new(&tour.program)
-            .arg("rpc")
-            .env("TALKTREE_ROOT", &tour.root)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
+        let mut child = tour.program().arg("rpc").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let requests = child.stdin.take().context("no pipe to the process")?;
         let answers = BufReader::new(child.stdout.take().context("no pipe from the process")?);
         Ok(Self { child, requests, answers, id: 0 })

@@ -18,7 +18,9 @@ use talktree::{
 
 use super::{
     Root,
+    runtime::Limits,
     terminal::{BAD, FAINT, PLAIN, STRONG, harmless},
+    values,
 };
 
 /// Problems of one kind that are printed for a file; --json has up to a thousand.
@@ -52,7 +54,7 @@ pub(crate) struct Import {
     root: Root,
 
     /// Tenant that the conversations are for
-    #[arg(long, short, value_name = "NAME")]
+    #[arg(long, short, value_name = "NAME", value_parser = values::tenant)]
     tenant: String,
 
     /// Session to import into; without it the one that a file names, or else the default session, or one of the file's
@@ -71,6 +73,9 @@ pub(crate) struct Import {
     /// JSON Lines: one report per file
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    limits: Limits,
 
     /// Files, archives and directories to import; - is standard input
     #[arg(required = true, value_name = "FILE")]
@@ -109,7 +114,7 @@ impl Item {
 impl Import {
     pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
         // Opened also for a dry run, so that a root or a tenant that cannot be are told then.
-        let talktree = Talktree::open(&self.root.root).await?;
+        let talktree = self.limits.set(Talktree::builder(&self.root.root)).open().await?;
         let tenant = talktree.tenant(&self.tenant)?;
         let (files, format) = (self.files.clone(), self.format);
         let items = tokio::task::spawn_blocking(move || search(&files, format)).await?;

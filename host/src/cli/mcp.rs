@@ -1,12 +1,22 @@
 //! `talktree mcp`: the Model Context Protocol on stdin and stdout.
 
-use std::process::ExitCode;
+use std::{
+    process::ExitCode,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use anyhow::Context as _;
 use clap::Args;
-use talktree::mcp::{self, Confinement};
+use talktree::{
+    Talktree,
+    mcp::{self, Confinement},
+};
 
-use super::{runtime::Runtime, signals::Signals};
+use super::{runtime::Runtime, signals::Signals, values};
+
+/// How long a tenant stays open, and locked, when nothing is asked.
+const IDLE: Duration = Duration::from_millis(500);
 
 /// Serve the Model Context Protocol on stdin and stdout, for one agent
 #[derive(Args)]
@@ -21,11 +31,11 @@ Examples:
 
 Exit codes: 0 end of input or a signal, 1 failed, 2 the command line was wrong.")]
 pub(crate) struct Mcp {
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Tenants")]
     runtime: Runtime,
 
     /// Nothing but this tenant
-    #[arg(long, short, value_name = "NAME")]
+    #[arg(long, short, value_name = "NAME", value_parser = values::tenant)]
     tenant: Option<String>,
 
     /// Nothing but this session
@@ -40,11 +50,23 @@ pub(crate) struct Mcp {
 impl Mcp {
     pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
         let confinement = Confinement { tenant: self.tenant, session: self.session, read_only: self.read_only };
-        let talktree = self.runtime.open().await?;
+        // Several agents may take turns in one tenant, each with a process of its own: nobody keeps it for long.
+        let builder = self.runtime.builder()?.idle_timeout(IDLE);
         let signals = Signals::listen().context("signals cannot be listened to")?;
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-        let served = mcp::serve(talktree.clone(), confinement, input, output, signals.first()).await;
-        let closed = talktree.close().await;
+        let opened = Arc::new(OnceLock::<Talktree>::new());
+        let keep = Arc::clone(&opened);
+        let opening = async move {
+            let talktree = builder.open().await?;
+            // It is opened once.
+            let _ = keep.set(talktree.clone());
+            Ok::<_, talktree::Error>(talktree)
+        };
+        let served = mcp::serve_opening(opening, confinement, input, output, signals.first()).await;
+        let closed = match opened.get() {
+            Some(talktree) => talktree.close().await,
+            None => Ok(()),
+        };
         served?;
         closed.context("not every tenant could be closed")?;
         Ok(ExitCode::SUCCESS)

@@ -13,6 +13,7 @@ use talktree::SessionEntry;
 use super::{
     Root,
     terminal::{FAINT, PLAIN, STRONG, harmless},
+    values,
 };
 
 /// Delete the sessions of a tenant that have had no activity for long
@@ -33,7 +34,7 @@ pub(crate) struct Prune {
     root: Root,
 
     /// Tenant whose sessions they are
-    #[arg(long, short, value_name = "NAME")]
+    #[arg(long, short, value_name = "NAME", value_parser = values::tenant)]
     tenant: String,
 
     /// Only sessions whose last activity is longer ago, such as 12h, 90d, 6months

@@ -22,7 +22,7 @@ Examples:
 
 Exit codes: 0 end of input or a signal, 1 failed, 2 the command line was wrong.")]
 pub(crate) struct Rpc {
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Tenants")]
     runtime: Runtime,
 
     /// Length of the longest request; a longer one is refused and skipped

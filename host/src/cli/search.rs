@@ -12,6 +12,7 @@ use talktree::{SearchFields, SearchResult};
 use super::{
     Root,
     terminal::{BAD, FAINT, PLAIN, STRONG, harmless, role_style},
+    values,
 };
 
 /// Find messages by their words, best first
@@ -32,7 +33,7 @@ pub(crate) struct Search {
     root: Root,
 
     /// Tenant whose messages are searched
-    #[arg(long, short, value_name = "NAME")]
+    #[arg(long, short, value_name = "NAME", value_parser = values::tenant)]
     tenant: String,
 
     /// Only in this session

@@ -12,6 +12,7 @@ use talktree::SessionEntry;
 use super::{
     Root,
     terminal::{FAINT, PLAIN, STRONG, harmless},
+    values,
 };
 
 /// List the sessions of a tenant, newest activity first
@@ -30,7 +31,7 @@ pub(crate) struct Sessions {
     root: Root,
 
     /// Tenant that the sessions belong to
-    #[arg(long, short, value_name = "NAME")]
+    #[arg(long, short, value_name = "NAME", value_parser = values::tenant)]
     tenant: String,
 
     /// At most so many

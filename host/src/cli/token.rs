@@ -10,6 +10,8 @@ use std::{
 use clap::Args;
 use talktree::serve::{NewToken, add_token};
 
+use super::values;
+
 /// Make a token for `talktree serve`
 #[derive(Args)]
 #[command(after_help = "\
@@ -24,7 +26,7 @@ Examples:
 Exit codes: 0 done, 1 failed, 2 the command line was wrong.")]
 pub(crate) struct Token {
     /// File with the hashes of tokens; it is made where it is missing
-    #[arg(long, env = "TALKTREE_TOKEN_FILE", value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     file: PathBuf,
 
     /// Who gets it, for people
@@ -32,7 +34,7 @@ pub(crate) struct Token {
     name: String,
 
     /// Good for this tenant; may be there several times
-    #[arg(long, value_name = "NAME", conflicts_with = "all")]
+    #[arg(long, value_name = "NAME", value_parser = values::tenant, conflicts_with = "all")]
     tenant: Vec<String>,
 
     /// Good for the tenants whose names begin so; it ends with a colon; may be there several times

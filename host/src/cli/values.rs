@@ -25,6 +25,35 @@ pub(crate) fn size(text: &str) -> Result<usize, String> {
     }
 }
 
+/// A size of any file, or `none` for no limit.
+pub(crate) fn quota(text: &str) -> Result<Quota, String> {
+    match text.trim() {
+        "none" => Ok(Quota(None)),
+        text => bytes(text).map(|bytes| Quota(Some(bytes))).map_err(|why| format!("{why}; or none")),
+    }
+}
+
+/// See [`quota`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Quota(pub(crate) Option<u64>);
+
+/// The same, as the memory of a sandbox: at most 4 GiB, since its addresses have 32 bits.
+pub(crate) fn memory(text: &str) -> Result<usize, String> {
+    match size(text)? {
+        bytes if bytes as u64 <= 4 << 30 => Ok(bytes),
+        _ => Err("a sandbox cannot have more than 4GiB".to_owned()),
+    }
+}
+
+/// The name of a tenant: any text of 1 to 512 bytes.
+pub(crate) fn tenant(text: &str) -> Result<String, String> {
+    match text.len() {
+        1..=512 => Ok(text.to_owned()),
+        0 => Err("a tenant's name is not empty".to_owned()),
+        bytes => Err(format!("a tenant's name has at most 512 bytes, this one has {bytes}")),
+    }
+}
+
 /// Reads `500ms`, `30s`, `30` (seconds), `2min`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let (number, unit) = split(text);
@@ -64,6 +93,23 @@ mod tests {
             assert!(bytes(bad).is_err(), "{bad}");
         }
         assert!(size("0").is_err());
+        assert_eq!(quota("2GiB"), Ok(Quota(Some(2 << 30))));
+        assert_eq!(quota("none"), Ok(Quota(None)));
+        assert!(quota("nothing").is_err());
+    }
+
+    #[test]
+    fn a_sandbox_has_at_most_what_its_addresses_reach() {
+        assert_eq!(memory("4GiB"), Ok(4 << 30));
+        for bad in ["5GiB", "4294967297", "0"] {
+            assert!(memory(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_tenant_has_a_name() {
+        assert_eq!(tenant("easy:test1"), Ok("easy:test1".to_owned()));
+        assert!(tenant("").is_err() && tenant(&"a".repeat(512)).is_ok() && tenant(&"a".repeat(513)).is_err());
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::fmt::{Display, Write as _};
 use serde_json::Value;
 
 /// A JSON object that grows member by member.
+#[derive(Clone)]
 pub(crate) struct Object(String);
 
 impl Object {

@@ -36,7 +36,7 @@ mod service;
 pub(crate) use failure::Failure;
 pub(crate) use follow::{Followed, Follower};
 pub(crate) use json::{Object, push_text};
-pub(crate) use pipeline::{Answers, Pipeline};
+pub(crate) use pipeline::{Answers, CommonBudget, Pipeline};
 pub use serve::{DEFAULT_MAX_REQUEST, serve};
 pub(crate) use service::{Caller, Observer, Service, Taken};
 

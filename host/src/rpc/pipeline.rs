@@ -1,7 +1,8 @@
 //! Requests that come one after the other without waiting for answers.
 //!
 //! A request takes its share of a budget when it is read and gives it back when its answer is written, which bounds the
-//! memory of all, and tells when everything is done. The requests of one tenant are carried out in the order in which
+//! memory of all, and tells when everything is done. Where there are many streams they have a budget in common for what
+//! goes beyond a little for each, so that all of them are bounded, and one that takes all leaves others their own. The requests of one tenant are carried out in the order in which
 //! they came, tenants side by side.
 
 use std::sync::Arc;
@@ -20,11 +21,28 @@ use super::{
 const BUDGET: u32 = 128 * 1024;
 /// What a request costs whatever its length, in KiB: so about a thousand of them are under way at most.
 const SHARE: u32 = 128;
+/// What a stream has for itself where there is a budget for all, in KiB of request lines.
+const OWN: usize = 1024;
+/// What all streams may have together beyond that, in KiB of request lines.
+const COMMON: u32 = 256 * 1024;
 /// Answers that wait for being written.
 const ANSWERS: usize = 16;
 
 /// A part of the budget, given back when it is dropped.
-pub(crate) struct Share(#[expect(dead_code, reason = "it is held, and dropped")] OwnedSemaphorePermit);
+pub(crate) struct Share {
+    _of_stream: OwnedSemaphorePermit,
+    _of_lines: Option<OwnedSemaphorePermit>,
+}
+
+/// What the request lines of many streams together may take up.
+#[derive(Clone, Debug)]
+pub(crate) struct CommonBudget(Arc<Semaphore>);
+
+impl Default for CommonBudget {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(COMMON as usize)))
+    }
+}
 
 /// An answer on its way out.
 pub(crate) struct Answer {
@@ -41,28 +59,40 @@ pub(crate) struct Pipeline {
     service: Service,
     lanes: Arc<Lanes>,
     budget: Arc<Semaphore>,
+    /// What is left of what this stream has for itself, and what there is for all; none: it is the only one.
+    common: Option<(Arc<Semaphore>, CommonBudget)>,
     answers: mpsc::Sender<Option<Answer>>,
     connection: Connection,
 }
 
 impl Pipeline {
     /// A pipeline, and where its answers come out.
-    pub(crate) fn new(service: Service) -> (Arc<Self>, Answers) {
+    pub(crate) fn new(service: Service, common: Option<&CommonBudget>) -> (Arc<Self>, Answers) {
         let (answers, waiting) = mpsc::channel(ANSWERS);
         let budget = Arc::new(Semaphore::new(BUDGET as usize));
         let connection = Connection::new(answers.clone(), service.ending());
-        (Arc::new(Self { service, lanes: Arc::default(), budget, answers, connection }), waiting)
+        let common = common.map(|common| (Arc::new(Semaphore::new(OWN)), common.clone()));
+        (Arc::new(Self { service, lanes: Arc::default(), budget, common, answers, connection }), waiting)
     }
 
     /// Waits until a request of so many bytes can be taken in. None: nothing more is.
     pub(crate) async fn room(&self, bytes: usize) -> Option<Share> {
         let cost = u32::try_from(bytes / 1024).unwrap_or(BUDGET).saturating_add(SHARE).min(BUDGET);
-        Arc::clone(&self.budget).acquire_many_owned(cost).await.ok().map(Share)
+        let of_stream = Arc::clone(&self.budget).acquire_many_owned(cost).await.ok()?;
+        let kib = u32::try_from(bytes / 1024).unwrap_or(COMMON).saturating_add(1).min(COMMON);
+        let of_lines = match &self.common {
+            None => None,
+            Some((own, CommonBudget(all))) => match Arc::clone(own).try_acquire_many_owned(kib) {
+                Ok(share) => Some(share),
+                Err(_) => Arc::clone(all).acquire_many_owned(kib).await.ok(),
+            },
+        };
+        Some(Share { _of_stream: of_stream, _of_lines: of_lines })
     }
 
     /// Takes a line in.
     pub(crate) async fn take(self: &Arc<Self>, line: Vec<u8>, share: Share) {
-        match self.service.read(line) {
+        match self.service.take(line).await {
             Taken::Nothing => {}
             Taken::Refused(reply) => self.answer(reply, share).await,
             Taken::Task(task) => self.begin(task, share),

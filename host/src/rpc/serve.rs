@@ -59,7 +59,7 @@ pub async fn serve(
     max_request: usize,
     stop: impl Future<Output = ()> + Send,
 ) -> io::Result<()> {
-    let (pipeline, answers) = Pipeline::new(Service::new(talktree.clone(), Caller::trusted(), None));
+    let (pipeline, answers) = Pipeline::new(Service::new(talktree.clone(), Caller::trusted(), None), None);
     let shared = Arc::new(Shared { pipeline, closed: AtomicBool::new(false), ended: Notify::new() });
 
     let (written, all_written) = oneshot::channel();

@@ -73,6 +73,10 @@ pub(super) async fn run(server: Server, stop: impl Future<Output = ()> + Send) {
     if timeout(patience, shared.tasks.wait()).await.is_err() {
         tracing::warn!("some clients did not come to an end in time and are cut off");
     }
+    if let Some(agent) = &shared.agent {
+        // What there is of answers whose clients have gone is stored.
+        agent.close().await;
+    }
 }
 
 fn begin(

@@ -7,6 +7,8 @@
 //! | `GET /events` | the feed of a tenant as Server-Sent Events |
 //! | `/mcp` | the Model Context Protocol over Streamable HTTP |
 //! | WebSocket `/agents/coder-agent/{name}` | the calls of a chat agent, about the tenant of that name |
+//! | `GET /` | the page for people, a window into the store |
+//! | `POST /api/chat` | an agent's answer to a message, as it is made; with [`ServeOptions::agent`] |
 //! | `GET /healthz` | `ok` while the server takes requests |
 //! | `GET /metrics` | numbers for Prometheus |
 //!
@@ -29,7 +31,7 @@
 //! A request is at most [`ServeOptions::max_request`] bytes long, a message of a WebSocket [`ServeOptions::max_message`]; all
 //! bodies together take up 256 MiB. The head of a request has to be there within 10 s, its body within 15 s and one
 //! second more for each 256 KiB; a client that takes nothing of its answers for 30 s is cut off. Each token may send
-//! [`ServeOptions::rate`] requests a second.
+//! [`ServeOptions::rate`] requests a second, and have [`ServeOptions::max_per_token`] under way.
 //!
 //! # The end
 //!
@@ -39,12 +41,15 @@
 mod agents;
 mod auth;
 mod body;
+mod chat;
 mod events;
 mod gate;
 mod listener;
 mod mcp;
 mod metrics;
+mod page;
 mod patient;
+mod places;
 mod post;
 mod rate;
 mod refusal;
@@ -53,11 +58,17 @@ mod socket;
 mod target;
 mod tls;
 
-use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+pub(crate) use auth::check_token_file;
 pub use auth::{JwtOptions, NewToken, add_token};
 pub use tls::TlsFiles;
 
@@ -65,16 +76,19 @@ use auth::{Authority, Identity};
 use body::Bodies;
 use gate::Gate;
 use metrics::Metrics;
+use places::Places;
 use rate::Rates;
 use refusal::Refusal;
 
 use crate::{
     Error, ErrorKind, Result, Talktree,
-    rpc::{DEFAULT_MAX_REQUEST, Service},
+    chat::Agent,
+    metrics::Counters,
+    rpc::{CommonBudget, DEFAULT_MAX_REQUEST, Service},
 };
 
 /// How a server listens, and whom it lets in.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ServeOptions {
     /// Address and port. `127.0.0.1:7411` by default; with port 0 the system chooses one.
     pub listen: SocketAddr,
@@ -97,6 +111,11 @@ pub struct ServeOptions {
     /// How many requests a second each token may send, and twice as many after a rest; none: as many as it likes. 1,000 by
     /// default.
     pub rate: Option<u32>,
+    /// How many requests each token may have under way, and WebSockets and feeds open, all together; none: half of
+    /// `max_connections`.
+    pub max_per_token: Option<usize>,
+    /// Who answers `POST /api/chat`; nobody by default.
+    pub agent: Option<Agent>,
     /// How long what was accepted may take when the server ends; 30 seconds by default.
     pub patience: Duration,
 }
@@ -114,6 +133,8 @@ impl Default for ServeOptions {
             max_message: 16 << 20,
             max_connections: 1_024,
             rate: Some(1_000),
+            max_per_token: None,
+            agent: None,
             patience: Duration::from_secs(30),
         }
     }
@@ -125,10 +146,16 @@ struct Shared {
     authority: Authority,
     gate: Gate,
     rates: Rates,
+    places: Arc<Places>,
     bodies: Bodies,
+    /// What the requests on all WebSockets take up.
+    lines: CommonBudget,
     metrics: Arc<Metrics>,
+    /// What calls cost in the store.
+    counters: OnceLock<Counters>,
     max_request: usize,
     max_message: usize,
+    agent: Option<Agent>,
     /// Calls and conversations that are waited for at the end.
     tasks: TaskTracker,
     /// Nothing more is taken in.
@@ -190,10 +217,14 @@ impl Server {
             authority,
             gate,
             rates: Rates::new(options.rate),
+            places: Arc::new(Places::new(options.max_per_token.unwrap_or(options.max_connections.div_ceil(2)).max(1))),
             bodies: Bodies::new(options.max_request),
+            lines: CommonBudget::default(),
             metrics: Arc::default(),
+            counters: OnceLock::new(),
             max_request: options.max_request,
             max_message: options.max_message,
+            agent: options.agent,
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),
         };
@@ -204,6 +235,15 @@ impl Server {
             max_connections: options.max_connections.max(1),
             patience: options.patience,
         })
+    }
+
+    /// Shows these numbers at `/metrics`, too: the same that the [`Talktree`] was given as a
+    /// [hook](crate::Builder::metrics). Those of the first call count.
+    #[must_use]
+    pub fn with_counters(self, counters: Counters) -> Self {
+        // A second one changes nothing.
+        let _ = self.shared.counters.set(counters);
+        self
     }
 
     /// Where it listens.

@@ -5,29 +5,32 @@ use std::sync::Arc;
 use axum::{
     Extension, Router,
     extract::{Request, State},
-    http::{StatusCode, header},
+    http::{HeaderValue, StatusCode, header},
     middleware::{self, Next},
     response::{IntoResponse as _, Response},
     routing::{any, get, post},
 };
 
-use super::{Identity, Refusal, Shared, agents, auth::Unknown, events, gate, mcp, post, socket};
+use super::{Identity, Refusal, Shared, agents, auth::Unknown, chat, events, gate, mcp, page, post, socket};
 
 /// All addresses.
 pub(super) fn router(shared: &Arc<Shared>) -> Router {
     let known = Router::new()
         .route("/rpc", post(post::rpc).get(socket::rpc))
+        .route("/api/chat", post(chat::chat).get(chat::is_there))
         .route("/events", get(events::events))
         .route("/agents/coder-agent/{name}", get(agents::coder_agent))
         .route("/mcp", any(mcp::mcp).layer(Extension(mcp::service(shared.max_request))))
         .route("/metrics", get(metrics))
         .layer(middleware::from_fn_with_state(Arc::clone(shared), recognise));
     let guarded = known
+        .merge(page::router())
         .fallback(|| async { nothing_here() })
         .method_not_allowed_fallback(|| async { not_that_way() })
         .layer(middleware::from_fn_with_state(Arc::clone(shared), guard));
     // What asks whether the server is there may know it by any name.
-    guarded.route("/healthz", get(healthz)).with_state(Arc::clone(shared))
+    let all = guarded.route("/healthz", get(healthz));
+    all.layer(middleware::map_response(gate::harden)).with_state(Arc::clone(shared))
 }
 
 fn nothing_here() -> Refusal {
@@ -40,6 +43,7 @@ fn not_that_way() -> Refusal {
 
 /// Looks at host and origin.
 async fn guard(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+    let ambiguous = request.headers().contains_key(header::TRANSFER_ENCODING);
     let (mut response, origin) = match shared.gate.check(&request) {
         Err(refusal) => {
             shared.metrics.refused(refusal.kind());
@@ -48,7 +52,12 @@ async fn guard(State(shared): State<Arc<Shared>>, request: Request, next: Next) 
         Ok(origin) if origin.is_some() && gate::is_preflight(&request) => (gate::preflight(), origin),
         Ok(origin) => (next.run(request).await, origin),
     };
-    gate::finish(response.headers_mut(), origin);
+    gate::allow(response.headers_mut(), origin);
+    if ambiguous {
+        // There may have been a Content-Length, too, which something in front of this server may have gone by: whatever
+        // comes behind such a request is read by nobody.
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     response
 }
 
@@ -74,7 +83,13 @@ fn identity(shared: &Shared, request: &Request) -> Result<Identity, Refusal> {
         Unknown::Refused => Refusal::unknown("this token is not accepted, or not any more"),
     })?;
     shared.rates.count(identity.name.as_ref()).map_err(Refusal::too_many)?;
-    Ok(identity)
+    match &identity.name {
+        None => Ok(identity),
+        Some(name) => {
+            let place = shared.places.take(name).ok_or_else(Refusal::crowded)?;
+            Ok(identity.with_place(place))
+        }
+    }
 }
 
 async fn healthz(State(shared): State<Arc<Shared>>) -> Response {
@@ -91,6 +106,9 @@ async fn metrics(
     if !identity.metrics {
         return Err(Refusal::forbidden("this token may not read the numbers of all tenants together"));
     }
-    let text = shared.metrics.text(shared.talktree.live_tenants());
+    let mut text = shared.metrics.text(shared.talktree.live_tenants(), shared.talktree.live_disk_bytes());
+    if let Some(counters) = shared.counters.get() {
+        text.push_str(&counters.text());
+    }
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
 }

@@ -12,10 +12,12 @@ mod page;
 mod programs;
 mod python_package;
 mod reproducible;
+mod runtimes;
 mod spin;
 mod wasmcloud;
 mod wasmtime;
 mod wassette;
+mod web_page;
 
 use crate::{
     published,
@@ -28,11 +30,14 @@ pub(crate) use python_package::wheel;
 
 /// The stages, in order. A quick one says `When::Client`, one that takes its time `When::Ecosystem`.
 pub(crate) const STAGES: &[Stage] = &[
+    Stage { name: "page and chat", when: When::Client, run: |_| web_page::test() },
     Stage { name: "composition", when: When::Client, run: |_| composition::quick() },
     Stage { name: "composition, whole", when: When::Ecosystem, run: |_| composition::whole() },
     Stage { name: "reproducible components", when: When::Ecosystem, run: |_| reproducible::check() },
     Stage { name: "Python package", when: When::Client, run: |_| python_package::test() },
     Stage { name: "Node package", when: When::Client, run: |_| node::test() },
+    Stage { name: "TypeScript client of MCP", when: When::Client, run: |_| runtimes::typescript_client() },
+    Stage { name: "agent runtimes", when: When::Ecosystem, run: |_| runtimes::agent_runtimes() },
     Stage { name: "Bun and Deno", when: When::Ecosystem, run: |_| node::test_other_runtimes() },
     Stage { name: "page: wasmtime", when: When::Client, run: |_| wasmtime::run() },
     Stage { name: "page: wassette", when: When::Ecosystem, run: |_| wassette::run() },

@@ -9,16 +9,17 @@ use crate::{
 type Answer = Result<String, Failure>;
 
 pub(super) async fn import_data(tenant: &mut Tenant, params: Params<'_>) -> Answer {
-    let format = params.required_text("format")?;
-    let format = format.parse::<Format>().map_err(|error| Failure::argument("format", error.to_string()))?;
+    // Without, it is recognised by its content.
+    let format = params.text("format")?.map(|name| name.parse::<Format>()).transpose();
+    let format = format.map_err(|error| Failure::argument("format", error.to_string()))?;
     let data = params.required_text("data")?;
     transcript(tenant, format, params.session_if_given()?, data).await
 }
 
 /// A transcript of another program.
-async fn transcript(tenant: &mut Tenant, format: Format, session: Option<String>, data: String) -> Answer {
+async fn transcript(tenant: &mut Tenant, format: Option<Format>, session: Option<String>, data: String) -> Answer {
     // An export may come page by page.
-    let options = Options { format: Some(format), session, part: true, ..Options::default() };
+    let options = Options { format, session, part: true, ..Options::default() };
     let input = Input::bytes("", data).map_err(broken)?;
     let report = run(input, tenant, options).await.map_err(broken)?;
     match &report.stopped {

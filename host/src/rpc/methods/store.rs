@@ -74,7 +74,11 @@ fn configuration(in_force: &Configuration) -> String {
 }
 
 pub(super) async fn stats(tenant: &Tenant) -> Answer {
-    let stats = tenant.stats().await?;
+    // One after the other, so that nothing comes between them.
+    let (stats, disk) = (tenant.stats(), tenant.disk());
+    let (stats, disk) = (stats.await?, disk.await?);
+    let mut on_disk = Object::new();
+    on_disk.number("bytes", disk.bytes).maybe_number("quota", disk.quota);
     let mut bytes = Object::new();
     bytes
         .number("file", stats.bytes.file)
@@ -86,6 +90,7 @@ pub(super) async fn stats(tenant: &Tenant) -> Answer {
         .number("messages", stats.messages)
         .number("sessions", stats.sessions)
         .json("bytes", &bytes.finish())
+        .json("disk", &on_disk.finish())
         .list("largest", &stats.largest, |message, out| {
             let mut large = Object::new();
             large.text("sessionId", &message.session_id).text("id", &message.id).number("bytes", message.bytes);
