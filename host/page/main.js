@@ -141,7 +141,6 @@ async function openSession(session, message) {
     await conversation.load();
     if (state.conversation !== conversation) return;
     fill(byId("export"), exportButton(state.connection, session, conversation.info?.title || session));
-    if (message === undefined) state.list.scrollToEnd();
   }
   if (message !== undefined) await openMessage(message);
 }
