@@ -28,8 +28,6 @@ export class VirtualList {
   #sizes;
   #scheduled = false;
   #following = true;
-  /** Where the view was put when it was put at the end. */
-  #end = 0;
 
   constructor(view, label, { render, guess }) {
     this.#view = view;
@@ -84,7 +82,6 @@ export class VirtualList {
   /** Brings the end into view, and stays there as items are added. */
   scrollToEnd() {
     this.#following = true;
-    this.#end = 0;
     this.draw();
   }
 
@@ -92,7 +89,7 @@ export class VirtualList {
   draw() {
     const height = this.#tops[this.#items.length] + GAP;
     this.#canvas.style.height = `${height}px`;
-    this.#follow();
+    if (this.#following) this.#view.scrollTop = this.#view.scrollHeight;
     const first = this.#indexAt(this.#view.scrollTop - MARGIN);
     const last = this.#indexAt(this.#view.scrollTop + this.#view.clientHeight + MARGIN);
     const wanted = new Set();
@@ -104,15 +101,6 @@ export class VirtualList {
       // What has the focus stays, or the keyboard would lose its place.
       if (!wanted.has(key) && !node.contains(document.activeElement)) this.#remove(key, node);
     }
-  }
-
-  /** Stays at the end, unless the reader has left it since: that is told later than it is seen. */
-  #follow() {
-    const left = this.#view.scrollHeight - this.#view.clientHeight - this.#view.scrollTop;
-    if (this.#view.scrollTop < this.#end - NEAR && left > NEAR) this.#following = false;
-    if (!this.#following) return;
-    this.#view.scrollTop = this.#view.scrollHeight;
-    this.#end = this.#view.scrollTop;
   }
 
   #place(index) {
