@@ -60,13 +60,18 @@ pub(crate) fn post(place: &Place, key: Option<&str>, json: &[u8]) -> Result<(u16
         options.set_between_bytes_timeout(Some(120 * SECOND)),
     ] {}
     let answer = handle(request, Some(options)).map_err(|error| said(&error))?;
-    send(body, json)?;
+    // What the server answers decides, not whether it took the whole body: a host lets go of the body as soon as it has
+    // as many bytes as were announced, and a server may refuse a request that it has not read to the end.
+    let sent = send(body, json);
     answer.subscribe().block();
     let response = answer
         .get()
         .and_then(Result::ok)
         .ok_or_else(|| "the host has no answer".to_owned())?
-        .map_err(|error| said(&error))?;
+        .map_err(|error| match sent {
+            Ok(()) => said(&error),
+            Err(sending) => format!("{}; {sending}", said(&error)),
+        })?;
     let body = response.consume().map_err(|()| "the answer has no body".to_owned())?;
     let mut bytes = Vec::new();
     let stream = body.stream().map_err(|()| "the answer's body cannot be read".to_owned())?;
