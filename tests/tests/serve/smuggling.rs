@@ -188,6 +188,8 @@ fn frames_that_are_none_end_a_conversation_and_nothing_else() {
                 scope.spawn(move || {
                     let mut socket = server.socket(path, &[]).unwrap();
                     socket.get_mut().write_all(frame).unwrap();
+                    // Some only begin something: without an end the server waits for the rest until it has waited enough.
+                    socket.get_ref().shutdown(Shutdown::Write).unwrap();
                     let mut rest = Vec::new();
                     // It comes to an end, in good order or not.
                     let _ = socket.get_mut().read_to_end(&mut rest);
