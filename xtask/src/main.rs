@@ -28,6 +28,7 @@ Examples:
   cargo xtask setup --check     what is missing on this machine, without installing it
   cargo xtask bench             how the component compares with the engine natively
   cargo xtask load              64 clients, 200 tenants, 100,000 calls, kills; 5,000 tenants in turn; hostile neighbours
+  cargo xtask differential      the same random calls here and on Cloudflare's Sessions, for ten seconds
   eval \"$(cargo xtask env)\"     then plain cargo builds the guest, too
 
 Exit codes: 0 done, 1 failed, 2 no such command or option, 3 something has to be installed by hand (it says what).
@@ -94,6 +95,12 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Make the same random calls on Talktree and on the published Sessions of Cloudflare, and compare the answers
+    Differential {
+        /// Arguments of the driver, such as --seconds 600 and --seed 1
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Print the environment that the guest is built with, for a shell to evaluate
     Env {
         /// Also what `cargo component build` needs
@@ -125,6 +132,7 @@ fn run(task: Task) -> Result<()> {
         Task::Test(options) => test::command(&options),
         Task::Bench { arguments } => host::bench(&arguments),
         Task::Load { arguments } => host::load(&arguments),
+        Task::Differential { arguments } => ecosystem::differential::command(&arguments),
         Task::Env { cargo_component } => guest::print_environment(cargo_component),
     }
 }

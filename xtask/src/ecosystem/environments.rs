@@ -42,6 +42,11 @@ pub(crate) fn python(name: &str, packages: &[&str]) -> Result<Environment> {
 
 /// A directory `target/ecosystem/NAME` whose `node_modules` has these packages, each pinned with `@`.
 pub(crate) fn node(name: &str, packages: &[&str]) -> Result<Environment> {
+    node_with(name, packages, &[])
+}
+
+/// The same with more options for npm.
+pub(crate) fn node_with(name: &str, packages: &[&str], options: &[&str]) -> Result<Environment> {
     let Some(npm) = on_path("npm") else {
         return Ok(Environment::Missing("skipped: no npm here"));
     };
@@ -50,7 +55,7 @@ pub(crate) fn node(name: &str, packages: &[&str]) -> Result<Environment> {
         announce(packages, &dir, "npm");
         fs::create_dir_all(&dir).with_context(|| format!("create {}", dir.display()))?;
         let install = ["install", "--no-audit", "--no-fund", "--loglevel=error", "--no-save", "--prefix"];
-        run(Command::new(npm).args(install).arg(&dir).args(packages))?;
+        run(Command::new(npm).args(install).arg(&dir).args(options).args(packages))?;
         record(&dir, packages)?;
     }
     Ok(Environment::Ready(dir))

@@ -113,7 +113,7 @@ fn compile(package: &Path, project: &str) -> Result<()> {
 }
 
 /// The packages that the build and its tests need, each with its version.
-fn pinned(description: &Path) -> Result<Vec<String>> {
+pub(super) fn pinned(description: &Path) -> Result<Vec<String>> {
     let text = fs::read_to_string(description).with_context(|| format!("read {}", description.display()))?;
     let value: Value = serde_json::from_str(&text).with_context(|| format!("parse {}", description.display()))?;
     let tools = value["devDependencies"].as_object().context("package.json has no devDependencies")?;
@@ -132,7 +132,7 @@ fn is_new_enough(version: &str) -> bool {
 }
 
 /// Copies a file, or a directory with what is in it.
-fn copy(from: &Path, to: &Path) -> Result<()> {
+pub(super) fn copy(from: &Path, to: &Path) -> Result<()> {
     let failed = || format!("copy {} to {}", from.display(), to.display());
     if !from.is_dir() {
         if let Some(directory) = to.parent() {
