@@ -4,7 +4,7 @@ use crate::cursor::{Purpose, stale};
 use crate::error::{Error, Kind, Result};
 use crate::key::Key;
 use crate::place::Place;
-use crate::row::Head;
+use crate::row::{Head, body};
 use crate::session::Session;
 use crate::store::{Store, Tx};
 use crate::types::{HistoryView, MediaMode, Message, Page, ReadOptions, RowStats};
@@ -127,6 +127,23 @@ impl<P: Place> Store<P> {
     }
 }
 
+/// What goes into a page: as many bytes as are asked for, and one message in any case.
+struct Room {
+    bytes: u64,
+    budget: u64,
+}
+
+impl Room {
+    /// Takes a message of this size, if it fits.
+    fn take(&mut self, size: u64) -> bool {
+        let fits = self.bytes == 0 || self.bytes + size <= self.budget;
+        if fits {
+            self.bytes += size;
+        }
+        fits
+    }
+}
+
 /// A read of a path that is under way.
 struct Walk {
     session: Session,
@@ -195,44 +212,40 @@ impl Tx<'_> {
     fn walk(&self, walk: &mut Walk, limit: u32, budget: u64) -> Result<Vec<Message>> {
         let mode = walk.options.media;
         let newest_first = walk.options.newest_first;
-        let mut messages: Vec<(Option<Head>, Message)> = Vec::new();
-        let mut bytes = 0;
+        let mut messages: Vec<(Option<Key>, Message)> = Vec::new();
+        let mut room = Room { bytes: 0, budget };
         let columns = format!("{}, body", Head::COLUMNS);
         walk.at = self.walk_view(&walk.view, walk.at, newest_first, &columns, |item| {
-            let head = match &item {
-                Item::Row(row) => Some(Head::from_row(row)?),
-                Item::Overlay(_) => None,
-            };
-            let size = match (&head, &item) {
-                (Some(head), _) => head.bytes_as_read(mode),
-                (None, Item::Overlay(overlay)) => overlay_bytes(overlay),
-                (None, Item::Row(_)) => 0,
-            };
-            if !messages.is_empty() && bytes + size > budget {
-                return Ok(Step::Refused);
-            }
-            bytes += size;
-            messages.push(match item {
-                Item::Overlay(overlay) => (None, self.overlay_message(overlay)?),
+            let message = match item {
+                Item::Overlay(overlay) => {
+                    if !room.take(overlay_bytes(overlay)) {
+                        return Ok(Step::Refused);
+                    }
+                    (None, self.overlay_message(overlay)?)
+                }
                 Item::Row(row) => {
                     let head = Head::from_row(row)?;
-                    let text = self.text(&head, row.get(Head::COUNT)?, mode)?;
-                    (Some(head.clone()), self.as_read(head, text, None, mode)?)
+                    if !room.take(head.bytes_as_read(mode)) {
+                        return Ok(Step::Refused);
+                    }
+                    let text = self.text(&head, body(row, Head::COUNT)?, mode)?;
+                    (Some(head.key), self.as_read(head, text, None, mode)?)
                 }
-            });
+            };
+            messages.push(message);
             Ok(if messages.len() < limit as usize { Step::Taken } else { Step::TakenAsLast })
         })?;
         // A message answers its neighbour on the path; where that is an overlay, or on another page, it is looked up.
         for index in 0..messages.len() {
             let neighbour = if newest_first { Some(index + 1) } else { index.checked_sub(1) };
             let above = match neighbour.and_then(|neighbour| messages.get(neighbour)) {
-                Some((Some(head), _)) => Some(Some(head.id.clone())),
+                Some((Some(_), above)) => Some(Some(above.id.clone())),
                 _ => None,
             };
-            if let Some((Some(head), message)) = messages.get_mut(index) {
+            if let Some((Some(key), message)) = messages.get_mut(index) {
                 message.parent_id = match above {
                     Some(above) => above,
-                    None => self.parent_id(head.key)?,
+                    None => self.parent_id(*key)?,
                 };
             }
         }

@@ -1,6 +1,5 @@
 //! The newest part of a path that fits a budget, cut only where no tool call is parted from its results.
 
-use crate::correction::Sum;
 use crate::cut::Cut;
 use crate::error::Result;
 use crate::history::MAX_HISTORY_BYTES;
@@ -8,8 +7,9 @@ use crate::key::Key;
 use crate::message;
 use crate::overlay::Overlay;
 use crate::place::Place;
+use crate::row::{Head, body};
 use crate::store::{Store, Tx};
-use crate::types::{MediaMode, RecentHistory, RecentOptions};
+use crate::types::{MediaMode, Message, RecentHistory, RecentOptions};
 use crate::view::{Item, Step, View, overlay_bytes};
 
 impl<P: Place> Store<P> {
@@ -28,24 +28,30 @@ impl<P: Place> Store<P> {
             // Known while the message above is one that was just read.
             let mut above = None;
             let mut truncated = false;
-            for (index, item) in items.iter().rev().enumerate() {
-                let (top, message) = match item {
-                    Recent::Overlay(overlay) => (overlay.first, tx.overlay_message(overlay)?),
-                    &Recent::Message(key) => {
-                        let (head, text) = tx.load(key, options.media)?;
-                        let parent_id = match above.take() {
+            for (index, item) in items.into_iter().rev().enumerate() {
+                let top = item.top();
+                let message = match item {
+                    Recent::Overlay(overlay) => {
+                        above = None;
+                        tx.overlay_message(&overlay)?
+                    }
+                    Recent::Message(key, read) => {
+                        let mut message = match read {
+                            Some(message) => message,
+                            None => {
+                                let (head, text) = tx.load(key, options.media)?;
+                                tx.as_read(head, text, None, options.media)?
+                            }
+                        };
+                        message.parent_id = match above.replace(message.id.clone()) {
                             Some(id) => Some(id),
                             None => tx.parent_id(key)?,
                         };
-                        above = Some(head.id.clone());
-                        (key, tx.as_read(head, text, parent_id, options.media)?)
+                        message
                     }
                 };
                 if index == 0 {
                     truncated = !tx.is_root(top)?;
-                }
-                if matches!(item, Recent::Overlay(_)) {
-                    above = None;
                 }
                 messages.push(message);
             }
@@ -54,10 +60,21 @@ impl<P: Place> Store<P> {
     }
 }
 
-/// What is returned, without its text.
+/// What is returned, or may be.
 enum Recent {
-    Message(Key),
+    /// With its text where it is within the budget; others are seldom wanted.
+    Message(Key, Option<Message>),
     Overlay(Overlay),
+}
+
+impl Recent {
+    /// The first message that it stands for.
+    fn top(&self) -> Key {
+        match self {
+            Self::Message(key, _) => *key,
+            Self::Overlay(overlay) => overlay.first,
+        }
+    }
 }
 
 impl Tx<'_> {
@@ -66,14 +83,14 @@ impl Tx<'_> {
         let mut items = Vec::new();
         let mut cut = Cut::default();
         let (mut bytes, mut within, mut fit) = (0, 0, None);
-        self.walk_view(view, None, true, "key, bytes, role, calls, outside", |item| {
+        let columns = format!("{}, body, calls", Head::COLUMNS);
+        self.walk_view(view, None, true, &columns, |item| {
             bytes += match &item {
                 Item::Overlay(overlay) => overlay_bytes(overlay),
-                Item::Row(row) => {
-                    Sum { bytes: row.get(1)?, outside: row.get(4)?, ..Sum::default() }.bytes_as_read(mode)
-                }
+                Item::Row(row) => Head::size_from_row(row)?.bytes_as_read(mode),
             };
-            if bytes > budget {
+            let beyond = bytes > budget;
+            if beyond {
                 fit = cut.keep(within);
                 if fit.is_some() {
                     return Ok(Step::Refused);
@@ -87,10 +104,18 @@ impl Tx<'_> {
                     cut.pass("assistant", &[]);
                 }
                 Item::Row(row) => {
-                    items.push(Recent::Message(row.get(0)?));
-                    let role = row.get_ref(2)?.as_str().map_err(rusqlite::Error::from)?;
-                    let calls = row.get_ref(3)?.as_str_or_null().map_err(rusqlite::Error::from)?;
-                    cut.pass(role, &calls.map(message::decode).unwrap_or_default());
+                    let calls = row.get_ref(Head::COUNT + 1)?.as_str_or_null().map_err(rusqlite::Error::from)?;
+                    let calls = calls.map(message::decode).unwrap_or_default();
+                    cut.pass(Head::role(row)?, &calls);
+                    let key = row.get(0)?;
+                    let read = if beyond {
+                        None
+                    } else {
+                        let head = Head::from_row(row)?;
+                        let text = self.text(&head, body(row, Head::COUNT)?, mode)?;
+                        Some(self.as_read(head, text, None, mode)?)
+                    };
+                    items.push(Recent::Message(key, read));
                 }
             }
             Ok(Step::Taken)

@@ -52,6 +52,16 @@ impl Head {
         })
     }
 
+    /// The sizes alone.
+    pub(crate) fn size_from_row(row: &Row<'_>) -> rusqlite::Result<Sum> {
+        Ok(Sum { bytes: row.get(4)?, outside: row.get(6)?, ..Sum::default() })
+    }
+
+    /// The role, for as long as the row is there.
+    pub(crate) fn role<'a>(row: &'a Row<'_>) -> rusqlite::Result<&'a str> {
+        Ok(row.get_ref(2)?.as_str()?)
+    }
+
     /// Bytes of its text as it is read.
     pub(crate) fn bytes_as_read(&self, mode: MediaMode) -> u64 {
         match mode {
@@ -59,6 +69,20 @@ impl Head {
             MediaMode::Reference => self.bytes - self.outside,
         }
         .unsigned_abs()
+    }
+}
+
+/// The text in a row, where it is there.
+///
+/// It is most of what a read copies, and checking that it is UTF-8 a good part of the time that takes: rusqlite's own
+/// check goes byte by byte where a message is not in English.
+pub(crate) fn body(row: &Row<'_>, column: usize) -> Result<Option<String>> {
+    let Some(bytes) = row.get_ref(column)?.as_bytes_or_null().map_err(rusqlite::Error::from)? else {
+        return Ok(None);
+    };
+    match simdutf8::basic::from_utf8(bytes) {
+        Ok(text) => Ok(Some(text.to_owned())),
+        Err(_) => Err(damaged("a message's text is not UTF-8".to_owned())),
     }
 }
 
@@ -82,12 +106,13 @@ impl Tx<'_> {
     /// A message's head and text.
     pub(crate) fn load(&self, key: Key, mode: MediaMode) -> Result<(Head, String)> {
         let sql = format!("SELECT {}, body FROM message WHERE key = ?1", Head::COLUMNS);
-        let (head, body) = self
-            .statement(&sql)?
-            .query_row([key], |row| Ok((Head::from_row(row)?, row.get(Head::COUNT)?)))
-            .optional()?
+        let mut statement = self.statement(&sql)?;
+        let mut rows = statement.query([key])?;
+        let row = rows
+            .next()?
             .ok_or_else(|| damaged(format!("message {} of chain {} is missing", key.seq(), key.chain())))?;
-        let text = self.text(&head, body, mode)?;
+        let head = Head::from_row(row)?;
+        let text = self.text(&head, body(row, Head::COUNT)?, mode)?;
         Ok((head, text))
     }
 

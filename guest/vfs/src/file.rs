@@ -8,6 +8,9 @@
 //! - In the **database**, pages that a checkpoint writes in a row are held back until the row ends. A checkpoint counts
 //!   only after the truncation and the sync that follow it, both of which write out what is held and report its errors.
 //!
+//! - Where SQLite reads through the **database**, 64 KiB are read at once and serve for the reads that follow (the module
+//!   `ahead`).
+//!
 //! What of the database could not be written stays held (the module `held`): reads see it, and the next write to the same
 //! place goes over it, as it would in the file. Closing a file drops what is held, which can only belong to a transaction
 //! that SQLite has rolled back or to a checkpoint that did not count. What of the log could not be written is dropped at
@@ -20,6 +23,7 @@ use std::ffi::c_int;
 use rusqlite::ffi;
 use wasip2::filesystem::types::ErrorCode;
 
+use crate::ahead::Ahead;
 use crate::code::{self, Code};
 use crate::held::{Held, Overlap};
 use crate::log::{Frames, Then};
@@ -27,8 +31,8 @@ use crate::turn;
 
 /// A file as the host gives it. Any call may do less than it was asked for.
 pub trait Raw {
-    /// Reads some bytes; 0 at or behind the end.
-    fn read(&self, buffer: &mut [u8], offset: u64) -> Result<usize, ErrorCode>;
+    /// Reads at most that many bytes; none at or behind the end.
+    fn read(&self, length: usize, offset: u64) -> Result<Vec<u8>, ErrorCode>;
 
     /// Writes some bytes.
     fn write(&self, data: &[u8], offset: u64) -> Result<u64, ErrorCode>;
@@ -86,6 +90,8 @@ pub struct OpenFile<R> {
     role: Role,
     epoch: u64,
     held: Held,
+    /// Only of the database, which nobody else writes while the file is not outdated.
+    ahead: Ahead,
     frames: Frames,
     /// Between the signals that SQLite gives at the start and the end of a checkpoint.
     in_checkpoint: bool,
@@ -103,6 +109,7 @@ impl<R: Raw> OpenFile<R> {
             role,
             epoch: turn::epoch(),
             held: Held::default(),
+            ahead: Ahead::default(),
             frames: Frames::default(),
             in_checkpoint: false,
             size: None,
@@ -134,13 +141,26 @@ impl<R: Raw> OpenFile<R> {
             }
             Overlap::Part => self.write_out()?,
         }
+        if let Some(bytes) = self.ahead.find(offset, buffer.len()) {
+            buffer.copy_from_slice(bytes);
+            return Ok(());
+        }
         let mut filled = 0;
         if let Some(raw) = &self.raw {
             // A host may give less than it was asked for, often 64 KiB at most.
             while filled < buffer.len() {
-                match raw.read(&mut buffer[filled..], offset + filled as u64) {
-                    Ok(0) => break,
-                    Ok(count) => filled += count,
+                let (at, missing) = (offset + filled as u64, buffer.len() - filled);
+                let length = if self.role == Role::Database { self.ahead.wanted(at, missing) } else { missing };
+                match raw.read(length, at) {
+                    Ok(bytes) if bytes.is_empty() => break,
+                    Ok(bytes) => {
+                        let count = bytes.len().min(missing);
+                        buffer[filled..filled + count].copy_from_slice(&bytes[..count]);
+                        filled += count;
+                        if bytes.len() > missing {
+                            self.ahead.keep(at, bytes);
+                        }
+                    }
                     Err(ErrorCode::Interrupted) => {}
                     Err(error) => {
                         self.last_error = Some(error);
@@ -199,6 +219,7 @@ impl<R: Raw> OpenFile<R> {
             return Ok(());
         }
         self.size = None;
+        self.ahead.forget();
         let raw = self.raw.as_ref().ok_or(ffi::SQLITE_READONLY)?;
         if let Err(error) = raw.set_size(size) {
             self.last_error = Some(error);
@@ -300,6 +321,7 @@ impl<R: Raw> OpenFile<R> {
     fn put(&mut self, data: &[u8], offset: u64) -> Result<(), Code> {
         let raw = self.raw.as_ref().ok_or(ffi::SQLITE_READONLY)?;
         let known = self.size.take();
+        self.ahead.forget();
         let mut written = 0;
         while written < data.len() {
             match raw.write(&data[written..], offset + written as u64) {

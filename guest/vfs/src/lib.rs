@@ -29,6 +29,7 @@
 //! - `SQLITE_TEMP_STORE` stays 1, its default: a sort or a vacuum that outgrows SQLite's cache goes to a file.
 #![deny(missing_docs)]
 
+mod ahead;
 mod code;
 pub mod file;
 mod folder;

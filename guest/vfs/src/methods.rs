@@ -31,12 +31,11 @@ impl HostFile {
 }
 
 impl Raw for HostFile {
-    fn read(&self, buffer: &mut [u8], offset: u64) -> Result<usize, ErrorCode> {
-        let (bytes, _) = self.descriptor.read(buffer.len() as u64, offset)?;
+    fn read(&self, length: usize, offset: u64) -> Result<Vec<u8>, ErrorCode> {
+        let (mut bytes, _) = self.descriptor.read(length as u64, offset)?;
         // No host should give more than it was asked for.
-        let count = bytes.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&bytes[..count]);
-        Ok(count)
+        bytes.truncate(length);
+        Ok(bytes)
     }
 
     fn write(&self, data: &[u8], offset: u64) -> Result<u64, ErrorCode> {

@@ -31,13 +31,11 @@ impl Disk {
 }
 
 impl Raw for Rc<Disk> {
-    fn read(&self, buffer: &mut [u8], offset: u64) -> Result<usize, ErrorCode> {
+    fn read(&self, length: usize, offset: u64) -> Result<Vec<u8>, ErrorCode> {
         self.calls.borrow_mut().push("read");
         let bytes = self.bytes.borrow();
         let rest = bytes.get(offset as usize..).unwrap_or(&[]);
-        let count = self.portion(buffer.len().min(rest.len()));
-        buffer[..count].copy_from_slice(&rest[..count]);
-        Ok(count)
+        Ok(rest[..self.portion(length.min(rest.len()))].to_vec())
     }
 
     fn write(&self, data: &[u8], offset: u64) -> Result<u64, ErrorCode> {
@@ -299,4 +297,36 @@ fn a_temporary_file_is_deleted_on_closing_and_others_are_not() {
     let (disk, file) = open(Role::Log);
     file.close();
     assert!(!disk.deleted.get());
+}
+
+#[test]
+fn a_database_that_is_read_through_is_read_in_large_parts_and_never_as_it_was_before_a_write() {
+    let disk = Rc::new(Disk::default());
+    let content: Vec<u8> = (0..100_000_u32).map(|at| at as u8).collect();
+    disk.bytes.borrow_mut().clone_from(&content);
+    let mut file = OpenFile::new(Some(Rc::clone(&disk)), Role::Database);
+    let mut page = [0; 1000];
+    for at in 0..90 {
+        file.read(&mut page, at * 1000).unwrap();
+        assert_eq!(page, content[at as usize * 1000..][..1000], "{at}");
+    }
+    assert_eq!(disk.take_calls(), ["read"; 3], "one to see that they follow each other, then two large ones");
+    file.write(&[7; 1000], 91_000).unwrap();
+    file.read(&mut page, 91_000).unwrap();
+    assert_eq!(page, [7; 1000]);
+    file.read(&mut page, 92_000).unwrap();
+    file.truncate(92_500).unwrap();
+    assert_eq!(file.read(&mut page, 92_000), Err(ffi::SQLITE_IOERR_SHORT_READ));
+    assert_eq!((page[499], page[500]), (content[92_499], 0));
+}
+
+#[test]
+fn the_log_is_read_as_it_is_asked_for() {
+    let disk = Rc::new(Disk::default());
+    disk.bytes.borrow_mut().resize(10_000, 1);
+    let mut file = OpenFile::new(Some(Rc::clone(&disk)), Role::Log);
+    for at in 0..10 {
+        file.read(&mut [0; 1000], at * 1000).unwrap();
+    }
+    assert_eq!(disk.take_calls(), ["read"; 10]);
 }
