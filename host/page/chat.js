@@ -19,7 +19,10 @@ export class Chat {
     return response.status === 204;
   }
 
-  /** Has a message answered, below a parent where one is given. `onText` is told the whole text each time it grows. */
+  /**
+   * Has a message answered, below a parent where one is given. `onText` is told the whole text each time it grows, and the
+   * id of the answer. Answers that id; null where it was broken off.
+   */
   send(message, parentId, onText) {
     return this.#ask(parentId === undefined ? { message } : { message, parentId }, onText);
   }
@@ -51,19 +54,21 @@ export class Chat {
       });
       if (response.status === 401) throw new Unauthorized();
       if (!response.ok) throw new Error((await response.json()).error.message);
-      await read(response.body, onText);
+      return await read(response.body, onText);
     } catch (error) {
       if (!stop.signal.aborted) throw error;
+      return null;
     } finally {
       if (this.#stop === stop) this.#stop = null;
     }
   }
 }
 
-/** Reads Server-Sent Events, and puts the texts in them together. */
+/** Reads Server-Sent Events, and puts the texts in them together. Answers the id of the message that they are of. */
 async function read(stream, onText) {
   let text = "";
   let rest = "";
+  let id = null;
   for await (const piece of texts(stream)) {
     const lines = (rest + piece).split("\n");
     rest = lines.pop();
@@ -71,12 +76,14 @@ async function read(stream, onText) {
       if (!line.startsWith("data: {")) continue;
       const event = JSON.parse(line.slice("data: ".length));
       if (event.type === "error") throw new Error(event.errorText);
+      if (event.type === "start") id = event.messageId;
       if (event.type === "text-start" && text !== "") text += "\n\n";
       if (event.type === "text-delta") text += event.delta;
       if (event.type === "tool-input-available") text += `\n\n*${event.toolName} …*\n\n`;
-      onText(text);
+      onText(text, id);
     }
   }
+  return id;
 }
 
 async function* texts(stream) {

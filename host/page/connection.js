@@ -53,9 +53,10 @@ export class Connection {
     await this.#subscribe(await this.#open());
   }
 
-  /** Sends one request with a large body by POST. */
-  async post(method, params) {
+  /** Sends one request with a large body by POST; `signal` breaks it off. */
+  async post(method, params, signal) {
     const response = await fetch("rpc", {
+      signal,
       method: "POST",
       headers: { "content-type": "application/json", ...this.#authorization() },
       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: { tenant: this.#tenant, ...params } }),

@@ -17,10 +17,13 @@ export class Conversation {
   #connection;
   #onChange;
   #messages = new Map();
-  #asked = new Map();
+  #asked = new Set();
+  #reading = new Map();
   #queue = [];
   #underWay = 0;
-  #lastSeq = 0;
+  /** The reading of the session, and of the events that came since, one behind the other. */
+  #loaded = Promise.resolve();
+  #events = Promise.resolve();
 
   constructor(connection, session, onChange) {
     this.#connection = connection;
@@ -36,11 +39,15 @@ export class Conversation {
     this.compactions = [];
     this.info = null;
     this.configuration = null;
-    this.complete = false;
   }
 
   /** Reads the path, then the tree. */
-  async load(leafId) {
+  load(leafId) {
+    this.#loaded = this.#load(leafId);
+    return this.#loaded;
+  }
+
+  async #load(leafId) {
     const [info, configuration, { compactions }] = await Promise.all([
       // A session that was never written has nothing to tell of itself.
       this.#call("sessionInfo").catch(() => null),
@@ -48,12 +55,35 @@ export class Conversation {
       this.#call("getCompactions"),
     ]);
     Object.assign(this, { info, configuration, compactions });
-    await this.show(leafId);
+    await this.#readPath(leafId);
     await this.#loadTree();
   }
 
-  /** Shows the path to this leaf; the present one without. */
+  /** Shows the path to this leaf, without a word from the server where the way to it is known. */
   async show(leafId) {
+    const path = this.#wayTo(leafId);
+    if (!path) {
+      await this.#readPath(leafId);
+      return;
+    }
+    this.path = path;
+    this.#onChange();
+    const unmeasured = path.filter((id) => !this.tokens.has(id));
+    if (unmeasured.length > ASKED) await this.#readPath(leafId);
+    else unmeasured.forEach((id) => this.message(id));
+  }
+
+  /** The ids from the root to a message; nothing where one between them is not known. */
+  #wayTo(id) {
+    const way = [];
+    for (let at = id; at !== null; at = this.nodes.get(at).parentId) {
+      if (!this.nodes.has(at)) return null;
+      way.push(at);
+    }
+    return way.reverse();
+  }
+
+  async #readPath(leafId) {
     const rows = [];
     let cursor;
     do {
@@ -76,7 +106,6 @@ export class Conversation {
       page.messages.forEach((row) => this.#know(row));
       cursor = page.cursor ?? undefined;
     } while (cursor);
-    this.complete = true;
     this.#onChange();
   }
 
@@ -88,8 +117,7 @@ export class Conversation {
       return;
     }
     this.nodes.set(id, { id, parentId, role, seq, createdAt, preview, children: [] });
-    this.#lastSeq = Math.max(this.#lastSeq, seq);
-    // Pages of the tree come by seq, so a child always finds its parent.
+    // Pages of the tree come by seq, and a path from its root, so a child always finds its parent.
     const siblings = parentId === null ? this.roots : this.nodes.get(parentId)?.children;
     if (!siblings) return;
     const later = siblings.findIndex((other) => this.nodes.get(other).seq > seq);
@@ -102,6 +130,14 @@ export class Conversation {
     if (!node) return [id];
     const all = node.parentId === null ? this.roots : this.nodes.get(node.parentId)?.children;
     return all?.includes(id) ? all : [id];
+  }
+
+  /** How a message looks beside its content: what is drawn from it is drawn anew when this changes. */
+  stamp(id) {
+    const siblings = this.siblings(id);
+    const { role, children } = this.nodes.get(id) ?? { children: [] };
+    const isOpen = role === "user" && children.length === 0;
+    return `${siblings.indexOf(id)} ${siblings.length} ${this.tokens.get(id)} ${this.#messages.has(id)} ${isOpen}`;
   }
 
   /** The newest leaf at or below a message. */
@@ -151,7 +187,7 @@ export class Conversation {
       return kept;
     }
     if (!this.#asked.has(id)) {
-      this.#asked.set(id, true);
+      this.#asked.add(id);
       this.#queue.push(id);
       this.#ask();
     }
@@ -163,8 +199,7 @@ export class Conversation {
       // What came into view last is wanted first.
       const id = this.#queue.pop();
       this.#underWay += 1;
-      this.#call("getMessage", { id, media: "reference" })
-        .then((answer) => this.#keep(id, answer))
+      this.#read(id)
         .catch((error) => this.#keep(id, { error }))
         .finally(() => {
           this.#underWay -= 1;
@@ -173,11 +208,25 @@ export class Conversation {
     }
   }
 
+  /** Reads a message; who asks while it is read waits for the same answer. */
+  #read(id) {
+    const begun = this.#reading.get(id);
+    if (begun) return begun;
+    const reading = this.#call("getMessage", { id, media: "reference" }).then((answer) => {
+      this.#keep(id, answer);
+      return answer;
+    });
+    this.#reading.set(id, reading);
+    return reading.finally(() => this.#reading.delete(id));
+  }
+
   #keep(id, answer) {
     this.#asked.delete(id);
     this.#messages.set(id, answer);
+    const isNew = answer.tokenEstimate !== undefined && this.tokens.get(id) !== answer.tokenEstimate;
+    if (isNew) this.tokens.set(id, answer.tokenEstimate);
     if (this.#messages.size > KEPT) this.#messages.delete(this.#messages.keys().next().value);
-    this.#onChange([id]);
+    this.#onChange([id], isNew);
   }
 
   /** Bytes of a message's media, as an address that an element can show. */
@@ -196,14 +245,35 @@ export class Conversation {
     return URL.createObjectURL(new Blob(parts, { type: mediaType }));
   }
 
-  /** Takes in what others did. Answers `"elsewhere"` with the id for an answer on another branch. */
-  async takeIn(event) {
+  /** The whole session as lines of JSON, with all branches, in parts. */
+  async lines() {
+    const parts = [];
+    let cursor;
+    do {
+      const page = await this.#call("exportLines", { cursor });
+      parts.push(page.jsonl);
+      cursor = page.cursor ?? undefined;
+    } while (cursor);
+    return parts;
+  }
+
+  /** Takes in what happened, one event after the other. Answers the id of a message that came on another branch, if one did. */
+  takeIn(event) {
+    const taken = this.#events.then(() => this.#loaded.catch(() => null)).then(() => this.#takeIn(event));
+    this.#events = taken.catch(() => null);
+    return taken;
+  }
+
+  async #takeIn(event) {
     switch (event.type) {
       case "append":
       case "import":
         return this.#appended(event);
       case "update":
-        event.ids.forEach((id) => this.#messages.delete(id));
+        for (const id of event.ids) {
+          this.#messages.delete(id);
+          this.#reading.delete(id);
+        }
         this.#onChange(event.ids);
         return null;
       case "compact":
@@ -212,7 +282,7 @@ export class Conversation {
         this.#onChange();
         return null;
       case "session":
-        this.info = await this.#call("sessionInfo");
+        this.info = await this.#call("sessionInfo").catch(() => null);
         this.#onChange();
         return null;
       case "delete":
@@ -224,31 +294,39 @@ export class Conversation {
     }
   }
 
-  async #appended({ ids, parentId, message }) {
-    const known = ids.every((id) => this.nodes.has(id));
-    if (known) return null;
-    if (ids.length !== 1 || parentId === undefined || (parentId !== null && !this.nodes.has(parentId))) {
+  /** Gets to know a message that was added, here or elsewhere, if it is not known. */
+  async learn(id) {
+    if (this.nodes.has(id)) return;
+    const { message, parentId, seq, createdAt } = await this.#read(id);
+    if (message) this.#know({ id, parentId, role: message.role, seq, createdAt });
+  }
+
+  async #appended({ ids }) {
+    const added = ids.filter((id) => !this.nodes.has(id));
+    if (added.length > ASKED) {
       await this.#again();
       return null;
     }
-    const id = ids[0];
-    this.#know({ id, parentId, role: message?.role ?? "", seq: this.#lastSeq + 1, createdAt: Date.now() });
-    if (parentId === this.leaf) {
-      this.path.push(id);
-      this.#onChange();
-      return null;
+    // Parents stand before their answers.
+    for (const id of added) await this.learn(id);
+    const { leaf } = this;
+    let elsewhere = null;
+    for (const id of added) {
+      const node = this.nodes.get(id);
+      if (!node) continue;
+      if (node.parentId === this.leaf) this.path.push(id);
+      else if (!this.path.includes(id)) elsewhere = id;
     }
-    this.#onChange();
-    return { elsewhere: id };
+    if (added.length > 0) this.#onChange();
+    return leaf === this.leaf ? elsewhere : null;
   }
 
   async #again() {
-    const leaf = this.leaf;
+    const { leaf } = this;
     this.nodes.clear();
     this.roots.length = 0;
     this.#messages.clear();
-    this.complete = false;
-    await this.load(leaf ?? undefined).catch(() => this.load());
+    await this.#load(leaf ?? undefined).catch(() => this.#load());
   }
 
   #call(method, params = {}) {

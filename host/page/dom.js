@@ -28,7 +28,10 @@ export function fill(parent, ...children) {
 }
 
 const numbers = new Intl.NumberFormat();
-const dates = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const whole = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "medium" });
+const hours = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
+const days = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "numeric", minute: "2-digit" });
+const years = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 
 /** A number for people. */
 export function number(value) {
@@ -40,7 +43,18 @@ export function count(value, one, many = `${one}s`) {
   return `${number(value)} ${value === 1 ? one : many}`;
 }
 
-/** A time for people, of milliseconds since 1970. */
+/** A time for people, of milliseconds since 1970: the nearer, the finer. */
 export function time(milliseconds) {
-  return element("time", { dateTime: new Date(milliseconds).toISOString() }, dates.format(milliseconds));
+  const then = new Date(milliseconds);
+  const now = new Date();
+  const format = then.toDateString() === now.toDateString() ? hours : then.getFullYear() === now.getFullYear() ? days : years;
+  return element("time", { dateTime: then.toISOString(), title: whole.format(then) }, format.format(then));
+}
+
+/** A bar that says how much of something is taken. */
+export function meter(value, most, label) {
+  const bar = element("div", {});
+  bar.style.width = `${Math.min(100, (value / most) * 100)}%`;
+  const range = { "aria-valuemin": 0, "aria-valuemax": Math.max(most, value), "aria-valuenow": value };
+  return element("div", { class: value > most * 0.9 ? "meter high" : "meter", role: "meter", "aria-label": label, ...range }, bar);
 }

@@ -8,13 +8,16 @@ import { element } from "./dom.js";
 /** How many pixels above and below the view have elements, too. */
 const MARGIN = 800;
 
-/** Pixels between items. */
-const GAP = 12;
+/** Pixels above the first item, and below the last. */
+const EDGE = 14;
 
 /** How close to the end counts as being there, in pixels. */
 const NEAR = 40;
 
-/** A list in a scrolling element. Items are told apart by `key`; `render` makes the element of one. */
+/**
+ * A list in a scrolling element. Items are told apart by `key`; `render` makes the element of one, and makes it anew when its
+ * `stamp` is another. Inside an element, what has a `data-name` keeps the focus when it is made anew.
+ */
 export class VirtualList {
   #view;
   #canvas;
@@ -22,10 +25,12 @@ export class VirtualList {
   #render;
   #items = [];
   #places = new Map();
-  #tops = [GAP];
+  #tops = [EDGE];
   #shown = new Map();
+  #stamps = new Map();
   #heights = new Map();
   #sizes;
+  #listening = new AbortController();
   #scheduled = false;
   #following = true;
 
@@ -35,10 +40,21 @@ export class VirtualList {
     this.#guess = guess;
     this.#canvas = element("div", { class: "canvas", role: "feed", "aria-label": label });
     view.replaceChildren(this.#canvas);
-    view.addEventListener("scroll", () => this.#scrolled(), { passive: true });
-    view.addEventListener("keydown", (event) => this.#key(event));
+    const { signal } = this.#listening;
+    view.addEventListener("scroll", () => this.#scrolled(), { passive: true, signal });
+    view.addEventListener("keydown", (event) => this.#key(event), { signal });
     this.#sizes = new ResizeObserver((entries) => this.#measured(entries));
     this.#sizes.observe(view);
+  }
+
+  get #height() {
+    return this.#tops[this.#items.length] + EDGE;
+  }
+
+  /** Another list takes its place. */
+  close() {
+    this.#listening.abort();
+    this.#sizes.disconnect();
   }
 
   /** Shows other items. */
@@ -47,15 +63,21 @@ export class VirtualList {
     this.#items = items;
     this.#places = new Map(items.map((item, index) => [item.key, index]));
     for (const [key, node] of this.#shown) {
-      if (!this.#places.has(key)) this.#remove(key, node);
+      const item = items[this.#places.get(key)];
+      if (!item) {
+        // The keyboard goes on from here when what had the focus is gone.
+        if (node.contains(document.activeElement)) this.#view.focus({ preventScroll: true });
+        this.#remove(key, node);
+      } else if (item.stamp !== this.#stamps.get(key)) this.#remove(key, node, node.contains(document.activeElement));
+      else node.setAttribute("aria-setsize", items.length);
     }
     this.#layOut();
     this.#restore(anchor);
     this.draw();
   }
 
-  /** Makes the elements of these items anew; all that are shown, without keys. */
-  refresh(keys = [...this.#shown.keys()]) {
+  /** Makes the elements of these items anew. */
+  refresh(keys) {
     for (const key of keys) {
       const node = this.#shown.get(key);
       if (node) this.#remove(key, node, node.contains(document.activeElement));
@@ -63,17 +85,22 @@ export class VirtualList {
     this.draw();
   }
 
-  /** Brings an item into view. */
+  /** The element of an item, if it has one now. */
+  node(key) {
+    return this.#shown.get(key);
+  }
+
+  /** Brings an item into view. `focus` is true, or the name of what is to be focused in it. */
   scrollTo(key, { focus = false } = {}) {
     const index = this.#places.get(key);
     if (index === undefined) return false;
     this.#following = false;
     // What is above is measured as it comes into view, so the place is looked up until it stays.
     const settle = (left) => {
-      this.#view.scrollTop = this.#tops[index] - GAP;
+      this.#view.scrollTop = Math.max(0, this.#tops[index] - EDGE);
       this.draw();
       if (left > 0) requestAnimationFrame(() => settle(left - 1));
-      else if (focus) this.#shown.get(key)?.focus({ preventScroll: true });
+      else if (focus) this.#focus(key, focus);
     };
     settle(3);
     return true;
@@ -87,8 +114,7 @@ export class VirtualList {
 
   /** The elements in view are made, those that have left it are taken away. */
   draw() {
-    const height = this.#tops[this.#items.length] + GAP;
-    this.#canvas.style.height = `${height}px`;
+    this.#canvas.style.height = `${this.#height}px`;
     if (this.#following) this.#view.scrollTop = this.#view.scrollHeight;
     const first = this.#indexAt(this.#view.scrollTop - MARGIN);
     const last = this.#indexAt(this.#view.scrollTop + this.#view.clientHeight + MARGIN);
@@ -111,6 +137,7 @@ export class VirtualList {
       node.dataset.key = item.key;
       node.setAttribute("aria-setsize", this.#items.length);
       this.#shown.set(item.key, node);
+      this.#stamps.set(item.key, item.stamp);
       this.#insert(node, index);
       this.#sizes.observe(node);
     }
@@ -125,19 +152,26 @@ export class VirtualList {
   }
 
   #remove(key, node, hadFocus = false) {
+    const { name } = document.activeElement.dataset;
     this.#sizes.unobserve(node);
     this.#shown.delete(key);
     node.remove();
     if (!hadFocus) return;
     // Unless the reader has gone elsewhere meanwhile.
     requestAnimationFrame(() => {
-      if (document.activeElement === document.body) this.#shown.get(key)?.focus({ preventScroll: true });
+      if (document.activeElement === document.body) this.#focus(key, name ?? true);
     });
+  }
+
+  #focus(key, name) {
+    const node = this.#shown.get(key);
+    const inside = typeof name === "string" ? node?.querySelector(`[data-name="${name}"]`) : null;
+    (inside && !inside.disabled ? inside : node)?.focus({ preventScroll: true });
   }
 
   #layOut() {
     const tops = new Array(this.#items.length + 1);
-    tops[0] = GAP;
+    tops[0] = EDGE;
     this.#items.forEach((item, index) => {
       tops[index + 1] = tops[index] + (this.#heights.get(item.key) ?? this.#guess(item));
     });
@@ -150,8 +184,8 @@ export class VirtualList {
     for (const { target } of entries) {
       const { key } = target.dataset;
       if (target === this.#view || key === undefined) continue;
-      const height = target.offsetHeight + GAP;
-      if (height > GAP && this.#heights.get(key) !== height) {
+      const height = target.offsetHeight;
+      if (height > 0 && this.#heights.get(key) !== height) {
         this.#heights.set(key, height);
         changed = true;
       }
@@ -172,7 +206,7 @@ export class VirtualList {
   #restore(anchor) {
     const index = anchor && this.#places.get(anchor.key);
     if (index === undefined || this.#following) return;
-    this.#canvas.style.height = `${this.#tops[this.#items.length] + GAP}px`;
+    this.#canvas.style.height = `${this.#height}px`;
     this.#view.scrollTop = this.#tops[index] + anchor.offset;
   }
 
@@ -188,7 +222,8 @@ export class VirtualList {
   }
 
   #scrolled() {
-    const left = this.#view.scrollHeight - this.#view.clientHeight - this.#view.scrollTop;
+    // By what is known of heights, since an item may have grown and not been measured yet.
+    const left = this.#height - this.#view.clientHeight - this.#view.scrollTop;
     this.#following = left < NEAR;
     if (this.#scheduled) return;
     this.#scheduled = true;

@@ -1,13 +1,14 @@
 // The page: which tenant and session are shown, and what happens in them.
 
-import { Chat } from "./chat.js";
 import { Connection, Unauthorized } from "./connection.js";
 import { Conversation } from "./conversation.js";
-import { byId, count, element, fill, number } from "./dom.js";
+import { byId, count, element, fill, meter, number } from "./dom.js";
+import { offerImport } from "./import.js";
 import { VirtualList } from "./list.js";
 import { Memory } from "./memory.js";
-import { answerElement, emptyElement, foldElement, messageElement, textOf } from "./message.js";
-import { Sessions, exportButton, offerImport } from "./sessions.js";
+import { answerElement, emptyElement, foldElement, messageElement } from "./message.js";
+import { Sessions, exportButton } from "./sessions.js";
+import { Talk, newId } from "./talk.js";
 import { Tree } from "./tree.js";
 
 const state = {
@@ -18,20 +19,29 @@ const state = {
   list: null,
   tree: null,
   memory: null,
-  /** Talks with a model, where the server has one. */
-  chat: null,
-  /** The text of an answer that is being made. */
+  talk: null,
+  /** The id and the text of an answer that is being made. */
   answering: null,
   view: "conversation",
   opened: new Set(),
-  /** The parent of the next message: undefined for the leaf. */
-  parent: undefined,
 };
+
+/** The views of a session. */
+const VIEWS = ["conversation", "tree", "memory"];
 
 /** What the address says: `#TENANT/SESSION/MESSAGE`, each encoded. */
 function place() {
-  const [tenant, session, message] = location.hash.slice(1).split("/").map(decodeURIComponent);
+  const [tenant, session, message] = location.hash.slice(1).split("/").map(decoded);
   return { tenant: tenant || undefined, session, message };
+}
+
+/** An address that somebody mistyped is taken as it stands. */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 function address(...names) {
@@ -45,7 +55,6 @@ function say(text) {
 /** Shows a problem with something that was asked for, in a sentence. */
 function problem(error) {
   if (error instanceof Unauthorized) return;
-  console.warn(error);
   say(error.message);
 }
 
@@ -63,7 +72,7 @@ async function start() {
     problem(error);
   }
   if (tenant) await openTenant(tenant);
-  else say("There is no tenant yet: type a name to begin one.");
+  else say("There is no tenant yet: type a name to begin with.");
 }
 
 /** Before a tenant is chosen there is no connection about one. */
@@ -93,6 +102,7 @@ function askForToken(why = "Everybody who has no token is kept out. Paste the on
 function onStatus(status) {
   if (status === "unauthorized") askForToken("This token is not accepted, or not any more.");
   else say(status === "lost" ? "The connection is lost; trying again …" : "");
+  document.body.classList.toggle("lost", status === "lost");
 }
 
 async function openTenant(tenant) {
@@ -101,8 +111,10 @@ async function openTenant(tenant) {
   document.title = `${tenant} – Talktree`;
   const connection = new Connection(tenant, state.token, onStatus);
   state.connection = connection;
-  state.sessions = new Sessions(connection, (session, message) => {
-    location.hash = address(tenant, session, message);
+  state.sessions = new Sessions(connection, {
+    address: (session, message) => address(tenant, session, message),
+    // An address that stands there already changes nothing by itself.
+    again: (session, message) => openSession(session, message).catch(problem),
   });
   await connection.follow(onEvent);
   const sessions = await state.sessions.load();
@@ -113,40 +125,77 @@ async function openTenant(tenant) {
 }
 
 function closeSession() {
+  state.list?.close();
   state.conversation = null;
   byId("session-head").hidden = true;
   byId("composer").hidden = true;
-  fill(byId("messages"), element("p", { class: "hint" }, "This tenant has no sessions yet. Import a transcript to begin."));
+  byId("export").replaceChildren();
+  fill(byId("messages"), element("p", { class: "nothing" }, "This tenant has no sessions yet. Begin one with “New”, or import transcripts."));
 }
 
 async function openSession(session, message) {
-  document.body.classList.remove("sessions-shown");
-  byId("show-sessions").setAttribute("aria-expanded", "false");
+  showSessions(false);
   state.sessions.mark(session);
   byId("notice").hidden = true;
   if (state.conversation?.session !== session) {
-    const conversation = new Conversation(state.connection, session, (ids) => onChange(conversation, ids));
+    const conversation = new Conversation(state.connection, session, (ids, isMeasured) => onChange(conversation, ids, isMeasured));
     state.conversation = conversation;
     state.opened.clear();
-    setParent(undefined);
+    state.answering = null;
+    byId("messages").ariaBusy = "false";
+    state.talk?.stop();
+    state.list?.close();
+    state.tree?.close();
     state.list = new VirtualList(byId("messages"), "Messages", { render: renderItem, guess: guessHeight });
     state.tree = new Tree(byId("tree"), conversation, { open: openMessage });
     state.memory = new Memory(byId("memory"), state.connection, session);
-    state.answering = null;
-    const chat = new Chat(byId("tenant").value, session, state.token);
-    state.chat = (await chat.isThere()) ? chat : null;
+    const talk = new Talk(conversation, talking(conversation));
+    state.talk = talk;
     byId("session-head").hidden = false;
     byId("composer").hidden = false;
     if (state.view === "memory") state.memory.show().catch(problem);
+    await talk.begin(byId("tenant").value, state.token);
     await conversation.load();
     if (state.conversation !== conversation) return;
-    fill(byId("export"), exportButton(state.connection, session, conversation.info?.title || session));
+    fill(byId("export"), exportButton(conversation, problem));
   }
   if (message !== undefined) await openMessage(message);
 }
 
-/** Brings a message into view, on another branch if it is there. */
-async function openMessage(id) {
+/** What the page does while somebody talks in a conversation. */
+function talking(conversation) {
+  const isShown = () => conversation === state.conversation;
+  const show = (answering) => {
+    state.answering = answering;
+    byId("messages").ariaBusy = String(answering !== null);
+    onChange(conversation);
+  };
+  return {
+    begun() {
+      if (!isShown()) return;
+      say("");
+      fill(byId("heard"), "");
+      show({ id: null, text: "" });
+      state.list.scrollToEnd();
+    },
+    grown(text, id) {
+      if (!isShown()) return;
+      state.answering = { id, text };
+      state.list.node("answering")?.grow(text);
+    },
+    ended() {
+      if (!isShown()) return;
+      show(null);
+      fill(byId("heard"), "The answer is there.");
+      state.list.scrollToEnd();
+    },
+    sent: () => state.list.scrollToEnd(),
+    failed: problem,
+  };
+}
+
+/** Brings a message into view, on another branch if it is there. `name` is what gets the focus in it. */
+async function openMessage(id, name = true) {
   const { conversation } = state;
   if (!conversation.path.includes(id)) {
     if (!conversation.nodes.has(id)) {
@@ -161,7 +210,7 @@ async function openMessage(id) {
     onChange(conversation);
   }
   showView("conversation");
-  state.list.scrollTo(key("message", id), { focus: true });
+  state.list.scrollTo(key("message", id), { focus: name });
 }
 
 function key(kind, id) {
@@ -175,40 +224,42 @@ function items(conversation) {
   for (const { compaction, from, to } of conversation.folds()) {
     push(at, from);
     const open = state.opened.has(compaction.id);
-    made.push({ key: key("fold", compaction.id), compaction, open });
-    if (open) push(from, to + 1);
+    made.push({ key: key("fold", compaction.id), compaction, open, stamp: String(open) });
+    if (open) push(from, to + 1, "folded");
     at = to + 1;
   }
   push(at, conversation.path.length);
-  if (state.answering !== null) made.push({ key: "answering", answering: true });
+  // Once it is stored, it is there already.
+  if (state.answering && conversation.leaf !== state.answering.id) made.push({ key: "answering", answering: true });
   if (made.length === 0) made.push({ key: "empty", empty: true });
   return made;
 
-  function push(from, to) {
+  function push(from, to, kind = "") {
     for (let index = from; index < to; index += 1) {
       const id = conversation.path[index];
-      made.push({ key: key("message", id), id });
+      made.push({ key: key("message", id), id, kind, stamp: `${kind} ${conversation.stamp(id)}` });
     }
   }
 }
 
 function renderItem(item) {
-  const { conversation } = state;
+  const { conversation, talk } = state;
   if (item.empty) return emptyElement();
-  if (item.answering) return answerElement(state.answering, () => state.chat.stop());
+  if (item.answering) return answerElement(state.answering.text, () => talk.stop());
   if (item.id === undefined) {
     return foldElement(item, () => {
       if (!state.opened.delete(item.compaction.id)) state.opened.add(item.compaction.id);
       onChange(conversation);
-      state.list.refresh([item.key]);
     });
   }
-  return messageElement(item.id, conversation, conversation.message(item.id), {
-    branch: (id) => conversation.switchTo(conversation.leafBelow(id)).then(() => openMessage(id)).catch(problem),
-    edit: (id, message) => edit(id, message),
-    answer: (id) => answer(id),
-    regenerate: state.chat ? (id) => regenerate(id).catch(problem) : null,
+  const made = messageElement(item.id, conversation, conversation.message(item.id), {
+    branch: (id, name) => conversation.switchTo(conversation.leafBelow(id)).then(() => openMessage(id, name)).catch(problem),
+    edit: (id, message) => talk.edit(id, message),
+    answer: (id) => talk.answer(id),
+    regenerate: talk.isAnswered ? (id) => talk.regenerate(id).catch(problem) : null,
   });
+  if (item.kind) made.classList.add(item.kind);
+  return made;
 }
 
 /** A guess at the height of an item in pixels, before it is measured. */
@@ -219,30 +270,32 @@ function guessHeight(item) {
   return 96 + Math.min(2000, Math.ceil((tokens * 4) / 80) * 22);
 }
 
-function onChange(conversation, ids) {
+/** Draws anew what is another: all that the conversation shows, or these messages; and its length, where that is another. */
+function onChange(conversation, ids, isMeasured = false) {
   if (conversation !== state.conversation) return;
-  if (ids) {
-    state.list.refresh(ids.map((id) => key("message", id)));
-    return;
-  }
-  state.list.setItems(items(conversation));
-  state.list.refresh();
-  drawHead(conversation);
-  if (state.view === "tree") state.tree.show();
+  if (ids) state.list.refresh(ids.map((id) => key("message", id)));
+  else state.list.setItems(items(conversation));
+  if (!ids || isMeasured) drawHead(conversation);
+  if (!ids && state.view === "tree") state.tree.show();
 }
 
 /** Title, and how much of the window the path takes up. */
 function drawHead(conversation) {
   const { info, configuration, path, tokens, session } = conversation;
-  fill(byId("title"), info?.title || session || "The session without a name");
+  const title = info?.title || session || "The session without a name";
+  fill(byId("title"), title);
+  document.title = `${title} – Talktree`;
   const folded = new Set(conversation.folds().flatMap(({ from, to }) => path.slice(from, to + 1)));
   const sum = (ids) => ids.reduce((all, id) => all + (tokens.get(id) ?? 0), 0);
   const all = sum(path);
   const read = sum(path.filter((id) => !folded.has(id)));
   const limit = configuration?.compactAfter ?? configuration?.maxPromptTokens ?? 0;
-  const meter = limit > 0 ? element("meter", { min: 0, max: Math.max(limit, read), high: limit * 0.9, value: read, "aria-label": "Tokens that are read" }) : null;
-  const text = `${count(path.length, "message")}, about ${count(read, "token")} read of ${number(all)}`;
-  fill(byId("window"), element("span", { class: "hint" }, text), meter, limit > 0 ? element("span", { class: "hint" }, `window ${number(limit)}`) : null);
+  const facts = [count(path.length, "message")];
+  if (folded.size > 0) facts.push(`${number(folded.size)} in summaries`);
+  facts.push(limit > 0 ? `about ${number(read)} of ${count(limit, "token")} in use` : `about ${count(read, "token")} in use`);
+  if (read < all) facts.push(`${number(all)} with all originals`);
+  const bar = limit > 0 ? meter(read, limit, "Tokens in use of the window") : null;
+  fill(byId("window"), bar, element("span", { class: "hint" }, facts.join(", ")));
 }
 
 async function onEvent({ event, reset }) {
@@ -254,10 +307,16 @@ async function onEvent({ event, reset }) {
   if (["session", "append", "import", "clear"].includes(event.type)) refreshSessions();
   if (event.type === "context" && state.view === "memory") state.memory?.show().catch(problem);
   if (!conversation || event.sessionId !== conversation.session || !sessions) return;
-  const told = await conversation.takeIn(event).catch(problem);
-  if (!told?.elsewhere) return;
-  const show = element("button", { type: "button", onclick: () => openMessage(told.elsewhere).then(hideNotice, problem) }, "Show it");
-  fill(byId("notice"), "There is a new message on another branch. ", show);
+  const elsewhere = await conversation.takeIn(event).catch(problem);
+  if (!elsewhere) return;
+  const onclick = () => openMessage(elsewhere).then(hideNotice, problem);
+  fill(
+    byId("notice"),
+    "There is a new message on another branch. ",
+    element("button", { type: "button", onclick }, "Show it"),
+    " ",
+    element("button", { type: "button", onclick: hideNotice }, "Stay here"),
+  );
   byId("notice").hidden = false;
 }
 
@@ -273,82 +332,10 @@ function refreshSessions() {
   refreshing = setTimeout(() => state.sessions?.load().catch(problem), 300);
 }
 
-function edit(id, message) {
-  setParent(state.conversation.nodes.get(id)?.parentId ?? null, "Edited message, as a new branch");
-  byId("text").value = textOf(message);
-  byId("text").focus();
-}
-
-function answer(id) {
-  setParent(id, "Another answer to that message");
-  byId("text").focus();
-}
-
-function setParent(parent, label = "New message") {
-  state.parent = parent;
-  fill(byId("composer-label"), label);
-  byId("cancel-edit").hidden = parent === undefined;
-}
-
-async function send(event) {
-  event.preventDefault();
-  const text = byId("text").value.trim();
-  const { conversation } = state;
-  if (text === "" || !conversation) return;
-  const id = crypto.randomUUID?.() ?? Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
-  const message = { id, role: "user", parts: [{ type: "text", text }] };
-  const parent = state.parent === undefined ? (conversation.leaf ?? undefined) : state.parent;
-  if (state.chat) {
-    byId("text").value = "";
-    setParent(undefined);
-    await answered(conversation, (onText) => state.chat.send(message, parent, onText));
-    return;
-  }
-  try {
-    await conversation.append(message, parent);
-  } catch (error) {
-    problem(error);
-    return;
-  }
-  byId("text").value = "";
-  setParent(undefined);
-  await conversation.show(id);
-  state.list.scrollToEnd();
-}
-
-/** Another answer of the model, as a new branch. */
-async function regenerate(id) {
-  const { conversation } = state;
-  const question = conversation.nodes.get(id)?.parentId;
-  if (question) await conversation.show(question);
-  await answered(conversation, (onText) => state.chat.again(id, onText));
-}
-
-/** Shows an answer while it is made, and then the path that it is the end of. */
-async function answered(conversation, ask) {
-  state.answering = "";
-  onChange(conversation);
-  state.list.scrollToEnd();
-  try {
-    await ask((text) => {
-      state.answering = text;
-      state.list.refresh(["answering"]);
-    });
-  } catch (error) {
-    problem(error);
-  } finally {
-    state.answering = null;
-    if (conversation === state.conversation) {
-      await conversation.show();
-      state.list.scrollToEnd();
-    }
-  }
-}
-
 /** The views of a session, as tabs. */
 function showView(view) {
   state.view = view;
-  for (const name of ["conversation", "tree", "memory"]) {
+  for (const name of VIEWS) {
     byId(name).hidden = name !== view;
     byId(`tab-${name}`).setAttribute("aria-selected", String(name === view));
     byId(`tab-${name}`).tabIndex = name === view ? 0 : -1;
@@ -358,26 +345,47 @@ function showView(view) {
   else state.list?.draw();
 }
 
+function showSessions(shown) {
+  document.body.classList.toggle("sessions-shown", shown);
+  byId("show-sessions").setAttribute("aria-expanded", String(shown));
+}
+
 function listen() {
-  byId("composer").onsubmit = (event) => send(event).catch(problem);
-  byId("text").onkeydown = (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) byId("composer").requestSubmit();
-    if (event.key === "Escape") setParent(undefined);
+  byId("composer").onsubmit = (event) => {
+    event.preventDefault();
+    state.talk?.send().catch(problem);
   };
-  byId("cancel-edit").onclick = () => setParent(undefined);
+  // Where a finger writes, the key begins a line, and the button sends.
+  const isTyped = matchMedia("(pointer: fine)").matches;
+  byId("composer-hint").hidden = !isTyped;
+  byId("text").onkeydown = (event) => {
+    if (event.key === "Escape") state.talk?.cancel();
+    if (event.key !== "Enter" || event.isComposing || event.shiftKey) return;
+    if (!isTyped && !event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    byId("composer").requestSubmit();
+  };
+  byId("cancel-edit").onclick = () => state.talk?.cancel();
   byId("tenant").onchange = () => {
     location.hash = address(byId("tenant").value);
   };
-  byId("show-sessions").onclick = () => {
-    const shown = document.body.classList.toggle("sessions-shown");
-    byId("show-sessions").setAttribute("aria-expanded", String(shown));
+  byId("new-session").onclick = () => {
+    if (state.connection) location.hash = address(byId("tenant").value, newId());
   };
-  const names = ["conversation", "tree", "memory"];
-  for (const name of names) byId(`tab-${name}`).onclick = () => showView(name);
+  byId("show-sessions").onclick = () => showSessions(!document.body.classList.contains("sessions-shown"));
+  document.onkeydown = (event) => {
+    if (event.key !== "Escape") return;
+    if (byId("import-dialog").contains(event.target)) byId("import-dialog").close();
+    else if (byId("sessions").contains(event.target)) {
+      showSessions(false);
+      byId("show-sessions").focus();
+    }
+  };
+  for (const name of VIEWS) byId(`tab-${name}`).onclick = () => showView(name);
   byId("views").onkeydown = (event) => {
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (!by || event.target.role !== "tab") return;
-    showView(names[(names.indexOf(state.view) + by + names.length) % names.length]);
+    showView(VIEWS[(VIEWS.indexOf(state.view) + by + VIEWS.length) % VIEWS.length]);
     byId(`tab-${state.view}`).focus();
   };
   window.onhashchange = () => {
@@ -385,7 +393,14 @@ function listen() {
     if (tenant !== byId("tenant").value || !state.connection) openTenant(tenant).catch(problem);
     else if (session !== undefined) openSession(session, message).catch(problem);
   };
-  offerImport(() => state.connection, () => refreshSessions());
+  offerImport({
+    tenant: () => byId("tenant").value,
+    connection: () => state.connection,
+    changed: () => refreshSessions(),
+    open: (session) => {
+      location.hash = address(byId("tenant").value, session);
+    },
+  });
 }
 
 listen();

@@ -13,6 +13,11 @@ const TABLE_RULE = /^ {0,3}\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*
 /** How deep quotes and lists may be inside one another; what is deeper is shown as text. */
 const MAX_DEPTH = 12;
 
+/** A text in one line, without the marks, where there is room for no more. */
+export function plain(text) {
+  return text.replace(/[*`#|~]+|\|?-{3,}/g, "").replace(/\s+/g, " ").trim();
+}
+
 /** Elements for a text. */
 export function markdown(text) {
   return blocks(text.replace(/\r\n?/g, "\n").split("\n"), 0);

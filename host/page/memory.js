@@ -1,12 +1,15 @@
 // Memory blocks: what they hold, what they held before, and how to change them.
 
-import { count, element, fill, time } from "./dom.js";
+import { count, element, fill, meter, number, time } from "./dom.js";
 
 /** The view of a session's memory blocks. */
 export class Memory {
   #connection;
   #session;
   #place;
+  /** Labels of blocks whose text is another one here than in the store. */
+  #written = new Set();
+  #notice = element("p", { class: "hint", role: "status" });
 
   constructor(place, connection, session) {
     this.#place = place;
@@ -14,19 +17,27 @@ export class Memory {
     this.#session = session;
   }
 
-  /** Reads the blocks and shows them. */
+  /** Reads the blocks and shows them; but nothing that somebody is writing here is written over. */
   async show() {
+    if (this.#written.size > 0) {
+      fill(this.#notice, "Memory was changed elsewhere. It is shown once what you write is saved or discarded.");
+      return;
+    }
+    fill(this.#notice);
     const { blocks } = await this.#call("listBlocks");
     if (blocks.length === 0) {
       fill(this.#place, element("p", { class: "hint" }, "This session has no memory blocks. An agent defines them when it starts."));
       return;
     }
-    fill(this.#place, blocks.map((block) => this.#block(block)));
+    fill(this.#place, this.#notice, blocks.map((block) => this.#block(block)));
   }
 
   #block(block) {
-    const limit = block.maxTokens === null ? "" : ` of ${count(block.maxTokens, "token")}`;
-    const facts = `${block.kind}, ${block.scope}, ${count(block.tokens, "token")}${limit}, version ${block.version}`;
+    const limited = block.maxTokens !== null;
+    const size = limited ? `${number(block.tokens)} of ${count(block.maxTokens, "token")}` : count(block.tokens, "token");
+    const scope = block.scope === "store" ? "of all sessions" : "of this session";
+    const facts = `${block.kind}, ${scope}, ${size}, version ${block.version}`;
+    const bar = limited ? meter(block.tokens, block.maxTokens, `Tokens of ${block.label}`) : null;
     const problem = element("p", { class: "problem", role: "alert" });
     const history = element("details", {}, element("summary", {}, "Earlier versions"));
     history.addEventListener("toggle", () => history.open && this.#history(block, history, problem));
@@ -36,7 +47,7 @@ export class Memory {
       { class: "block", "aria-label": `Block ${block.label}` },
       element("h3", { dir: "auto" }, block.label),
       block.description ? element("p", { dir: "auto" }, block.description) : null,
-      element("p", { class: "hint" }, facts),
+      element("p", { class: "hint row" }, bar, facts),
       shown,
       problem,
       history,
@@ -44,21 +55,38 @@ export class Memory {
   }
 
   #entries(block) {
-    const entries = Object.entries(block.entries ?? {});
-    const keys = Array.isArray(block.entries) ? block.entries.map((entry) => entry.title ?? entry.key ?? String(entry)) : entries.map(([key]) => key);
-    return element("ul", {}, keys.map((key) => element("li", { dir: "auto" }, key)));
+    if (block.entries.length === 0) return element("p", { class: "hint" }, "There are no entries yet.");
+    const items = block.entries.map(({ key, title, tokens, loaded }) => {
+      const facts = `${count(tokens, "token")}${loaded ? ", in the prompt" : ""}`;
+      return element("li", {}, element("span", { dir: "auto" }, title ?? key), " ", element("span", { class: "hint" }, facts));
+    });
+    return element("ul", {}, items);
   }
 
   #editor(block, problem) {
     const text = element("textarea", { value: block.content, rows: 5, dir: "auto", "aria-label": `Content of ${block.label}` });
     text.readOnly = block.kind === "read-only";
-    const save = element("button", { type: "submit", disabled: text.readOnly }, "Save");
+    const save = element("button", { type: "submit", disabled: true }, "Save");
+    const discard = element("button", { type: "button", hidden: true, onclick: () => this.#done(block, problem) }, "Discard");
+    text.oninput = () => {
+      const isAnother = text.value !== block.content;
+      if (isAnother) this.#written.add(block.label);
+      else this.#written.delete(block.label);
+      save.disabled = !isAnother;
+      discard.hidden = !isAnother;
+    };
     const onsubmit = (event) => {
       event.preventDefault();
       const write = { label: block.label, content: text.value, version: block.version };
-      this.#call("writeBlock", write).then(() => this.show(), (error) => fill(problem, error.message));
+      this.#call("writeBlock", write).then(() => this.#done(block, problem), (error) => fill(problem, error.message));
     };
-    return element("form", { onsubmit }, text, element("div", { class: "row" }, save));
+    return element("form", { onsubmit }, text, element("div", { class: "row" }, save, discard));
+  }
+
+  /** What was written is saved, or not wanted any more. */
+  #done(block, problem) {
+    this.#written.delete(block.label);
+    this.show().catch((error) => fill(problem, error.message));
   }
 
   async #history(block, place, problem) {

@@ -1,7 +1,7 @@
 // One message as an element: its parts, its menu at a fork, and what can be done with it.
 
-import { count, element, number, time } from "./dom.js";
-import { link, markdown } from "./markdown.js";
+import { count, element, fill, number, time } from "./dom.js";
+import { link, markdown, plain } from "./markdown.js";
 
 /** Characters of a text that are shown before somebody asks for the rest. */
 const SHOWN = 20_000;
@@ -19,17 +19,18 @@ export function messageElement(id, conversation, read, actions) {
   const body = read ? content(id, read, conversation) : [element("p", { class: "hint" }, "Loading …")];
   const tokens = conversation.tokens.get(id);
   const facts = [
-    element("span", { class: "role", dir: "auto" }, role),
-    tokens === undefined ? null : element("span", { class: "tokens" }, count(tokens, "token")),
+    element("h3", { class: "role", dir: "auto" }, role),
     node?.createdAt === undefined ? null : time(node.createdAt),
+    tokens === undefined ? null : element("span", { class: "tokens" }, count(tokens, "token")),
   ];
   const label = role ? `${role}, ${summary(read) || id}` : id;
+  const forked = conversation.siblings(id).length > 1 ? "forked" : "";
   return element(
     "article",
-    { class: `message ${knownRole(role)}`, tabIndex: 0, "aria-label": label },
+    { class: `message ${knownRole(role)} ${forked}`, tabIndex: 0, "aria-label": label },
     element("header", {}, facts, isPartial(read) ? element("span", { class: "problem" }, "broken off") : null, fork(id, conversation, actions)),
     element("div", { class: "body", dir: "auto" }, body),
-    element("footer", {}, buttons(id, read, actions)),
+    element("footer", {}, buttons(id, read, conversation, actions)),
   );
 }
 
@@ -39,26 +40,39 @@ export function foldElement({ compaction, open }, onToggle) {
   return element(
     "article",
     { class: "message fold", tabIndex: 0, "aria-label": `Summary of ${count(compaction.count, "message")}` },
-    element("header", {}, element("span", { class: "role" }, `Summary of ${count(compaction.count, "message")}`), time(compaction.createdAt)),
+    element("header", {}, element("h3", { class: "role" }, `Summary of ${count(compaction.count, "message")}`), time(compaction.createdAt)),
     element("div", { class: "body", dir: "auto" }, markdown(compaction.summary.slice(0, SHOWN))),
-    element("footer", {}, element("button", { type: "button", "aria-expanded": open, onclick: onToggle }, label)),
+    element("footer", {}, element("button", { type: "button", "aria-expanded": open, "data-name": "toggle", onclick: onToggle }, label)),
   );
 }
 
 /** What stands in the place of messages where there are none. */
 export function emptyElement() {
-  return element("article", { class: "message", tabIndex: 0 }, "Nothing has been said here yet.");
+  return element("article", { class: "message empty", tabIndex: 0 }, "Nothing has been said here yet.");
 }
 
-/** The element of an answer that is being made. */
+/** The element of an answer that is being made. `grow` on it shows more of it. */
 export function answerElement(text, onStop) {
-  return element(
+  const body = element("div", { class: "body", dir: "auto" });
+  const made = element(
     "article",
-    { class: "message assistant", tabIndex: 0, "aria-label": "The answer, while it is made", "aria-busy": "true" },
-    element("header", {}, element("span", { class: "role" }, "assistant"), element("span", {}, "is answering …")),
-    element("div", { class: "body", dir: "auto" }, markdown(text.slice(-SHOWN))),
-    element("footer", {}, element("button", { type: "button", onclick: onStop }, "Stop")),
+    { class: "message assistant answering", tabIndex: 0, "aria-label": "The answer, while it is made", "aria-busy": "true" },
+    element("header", {}, element("h3", { class: "role" }, "assistant"), element("span", {}, "is answering …")),
+    body,
+    element("footer", {}, element("button", { type: "button", "data-name": "stop", onclick: onStop }, "Stop")),
   );
+  let shown = null;
+  const grow = (longer) => {
+    // However many pieces come, it is drawn once a frame.
+    if (shown === null) requestAnimationFrame(draw);
+    shown = longer;
+  };
+  const draw = () => {
+    fill(body, markdown(shown.slice(-SHOWN)));
+    shown = null;
+  };
+  grow(text);
+  return Object.assign(made, { grow });
 }
 
 function knownRole(role) {
@@ -82,32 +96,46 @@ export function textOf(message) {
   return parts.filter((part) => part?.type === "text" && typeof part.text === "string").map((part) => part.text).join("\n\n");
 }
 
-/** Where a message is one of several answers: a menu of them. */
+/** Where a message is one of several answers: a menu of them, and the ways to the one before and the one behind. */
 function fork(id, conversation, actions) {
   const siblings = conversation.siblings(id);
   if (siblings.length < 2) return null;
+  const here = siblings.indexOf(id);
   const options = siblings.map((other, index) => {
     const { preview } = conversation.nodes.get(other) ?? {};
-    const text = `${index + 1} of ${siblings.length}: ${(preview ?? other).slice(0, NAME)}`;
+    const text = `${index + 1} of ${siblings.length}: ${plain(preview ?? other).slice(0, NAME)}`;
     return element("option", { value: other, selected: other === id }, text);
   });
-  const onchange = ({ target }) => actions.branch(target.value);
-  return element("label", { class: "fork" }, "Branch ", element("select", { onchange }, options));
+  const step = (by, text, label, name) =>
+    element("button", {
+      type: "button",
+      "aria-label": label,
+      title: label,
+      "data-name": name,
+      disabled: siblings[here + by] === undefined,
+      onclick: () => actions.branch(siblings[here + by], name),
+    }, text);
+  const onchange = ({ target }) => actions.branch(target.value, "branches");
+  return element(
+    "div",
+    { class: "fork", role: "group", "aria-label": "Fork" },
+    step(-1, "‹", "Answer before this one", "before"),
+    element("select", { "aria-label": "Branch", "data-name": "branches", onchange }, options),
+    step(1, "›", "Answer after this one", "after"),
+  );
 }
 
-function buttons(id, read, actions) {
+function buttons(id, read, conversation, actions) {
   const { message } = read ?? {};
   if (!message) return [];
-  const edit = message.role === "user"
-    ? element("button", { type: "button", onclick: () => actions.edit(id, message) }, "Edit as a new branch")
-    : null;
-  const again = message.role === "assistant" && actions.regenerate
-    ? element("button", { type: "button", onclick: () => actions.regenerate(id) }, "Regenerate")
-    : null;
+  const button = (name, label, onclick) => element("button", { type: "button", "data-name": name, onclick }, label);
+  const isQuestion = message.role === "user";
+  const isOpen = isQuestion && (conversation.nodes.get(id)?.children.length ?? 0) === 0;
   return [
-    element("button", { type: "button", onclick: () => actions.answer(id) }, "Answer here"),
-    edit,
-    again,
+    actions.regenerate && isOpen ? button("retry", "Retry", () => actions.regenerate(id)) : null,
+    actions.regenerate && message.role === "assistant" ? button("regenerate", "Regenerate", () => actions.regenerate(id)) : null,
+    isQuestion ? button("edit", "Edit as a new branch", () => actions.edit(id, message)) : null,
+    button("answer", "Answer here", () => actions.answer(id)),
     details("JSON", () => [code(JSON.stringify(message, null, 2))]),
   ].filter(Boolean);
 }
@@ -142,13 +170,15 @@ function longText(text) {
 function toolElement(part, type) {
   const name = type === "dynamic-tool" ? String(part.toolName ?? "tool") : type.slice("tool-".length);
   const state = typeof part.state === "string" ? `, ${part.state.replaceAll("-", " ")}` : "";
-  return details(`Tool ${name}${state}`, () => {
+  const made = details(`Tool ${name}${state}`, () => {
     const shown = ["input", "output", "errorText"].filter((field) => part[field] !== undefined);
     return shown.flatMap((field) => [
       element("p", { class: "hint" }, { input: "Input", output: "Output", errorText: "Error" }[field]),
       code(typeof part[field] === "string" ? part[field] : JSON.stringify(part[field], null, 2)),
     ]);
   });
+  made.className = "tool";
+  return made;
 }
 
 function fileElement(part, index, { id, media, conversation }) {

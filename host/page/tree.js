@@ -2,10 +2,17 @@
 // drawn, so that a conversation of any length is as smooth as a short one.
 
 import { count, element, fill } from "./dom.js";
+import { plain } from "./markdown.js";
 
-const LANE = 18;
-const LEFT = 22;
-const HEIGHTS = [4, 8, 14, 22];
+const LANE = 20;
+const LEFT = 24;
+/** Heights of a row, from far to near. From that of texts on, what is said stands beside a row. */
+const HEIGHTS = [4, 9, 16, 24];
+const WITH_TEXT = 16;
+const ROOM_FOR_TEXT = 260;
+
+/** Rows that Page Up and Page Down go past. */
+const ROWS_OF_PAGE = 20;
 
 /**
  * Where everything is in the picture. A first answer goes straight on; what follows one another so is a run, and has a lane.
@@ -44,8 +51,11 @@ export class Tree {
   #said;
   #layout = { rows: [], places: new Map(), lanes: 0 };
   #onPath = new Set();
+  #folded = new Set();
   #selected = null;
-  #zoom = 2;
+  #zoom = 3;
+  #sizes = new ResizeObserver(() => this.#draw());
+  #listening = new AbortController();
 
   constructor(place, conversation, actions) {
     this.#conversation = conversation;
@@ -54,19 +64,27 @@ export class Tree {
     this.#space = element("div", { class: "space" }, this.#canvas);
     this.#view = element(
       "div",
-      { class: "tree-view", tabIndex: 0, role: "application", "aria-label": "Tree of messages. Arrow keys go to the parent, to an answer, and between answers; Enter shows the message." },
+      { class: "tree-view", tabIndex: 0, role: "application", "aria-label": "Tree of messages. Arrow keys go to the parent, to an answer, and between answers; Enter shows the message; plus and minus draw it larger and smaller." },
       this.#space,
     );
     this.#said = element("p", { class: "tree-said", role: "status", dir: "auto" });
-    const zoom = (by, label) => element("button", { type: "button", "aria-label": label, onclick: () => this.#zoomBy(by) }, by > 0 ? "+" : "−");
+    const zoom = (by, label) => element("button", { type: "button", "aria-label": label, title: label, onclick: () => this.#zoomBy(by) }, by > 0 ? "+" : "−");
     const show = element("button", { type: "button", onclick: () => this.#open() }, "Show this message");
-    fill(place, element("div", { class: "row" }, zoom(-1, "Smaller"), zoom(1, "Larger"), show), this.#said, this.#view);
+    const legend = ["user", "assistant", "other"].map((role) => element("span", { class: `legend ${role}` }, role));
+    fill(place, element("div", { class: "row" }, zoom(-1, "Smaller"), zoom(1, "Larger"), show, legend), this.#said, this.#view);
     this.#view.onscroll = () => requestAnimationFrame(() => this.#draw());
     this.#view.onkeydown = (event) => this.#key(event);
     this.#view.onclick = (event) => this.#pick(event);
     this.#view.ondblclick = () => this.#open();
-    new ResizeObserver(() => this.#draw()).observe(this.#view);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#draw());
+    this.#sizes.observe(this.#view);
+    const { signal } = this.#listening;
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#draw(), { signal });
+  }
+
+  /** Another tree takes its place. */
+  close() {
+    this.#sizes.disconnect();
+    this.#listening.abort();
   }
 
   /** Draws what is known now. */
@@ -74,6 +92,7 @@ export class Tree {
     const { nodes, roots, path } = this.#conversation;
     this.#layout = layOut(roots, (id) => nodes.get(id)?.children ?? []);
     this.#onPath = new Set(path);
+    this.#folded = new Set(this.#conversation.folds().flatMap(({ from, to }) => path.slice(from, to + 1)));
     if (!this.#layout.places.has(this.#selected)) this.#select(this.#conversation.leaf);
     this.#size();
     this.#reveal();
@@ -93,7 +112,8 @@ export class Tree {
 
   #size() {
     this.#space.style.height = `${this.#layout.rows.length * this.#height + 2 * LEFT}px`;
-    this.#space.style.width = `${this.#layout.lanes * LANE + 2 * LEFT}px`;
+    const text = this.#height >= WITH_TEXT ? ROOM_FOR_TEXT : 0;
+    this.#space.style.width = `${this.#layout.lanes * LANE + 2 * LEFT + text}px`;
   }
 
   #at(id) {
@@ -115,9 +135,35 @@ export class Tree {
     const last = Math.min(this.#layout.rows.length - 1, Math.ceil((this.#view.scrollTop + height) / this.#height) + 1);
     const style = getComputedStyle(this.#view);
     const colour = (name) => style.getPropertyValue(name).trim();
-    const visible = this.#layout.rows.slice(first, last + 1).flat();
+    const rows = this.#layout.rows.slice(first, last + 1);
+    const visible = rows.flat();
+    for (const id of visible) if (this.#folded.has(id)) this.#band(pen, id, colour);
     for (const id of visible) this.#line(pen, id, colour);
     for (const id of visible) this.#dot(pen, id, colour);
+    if (this.#height >= WITH_TEXT) this.#texts(pen, rows, colour, style.fontFamily, width);
+  }
+
+  /** Behind what a summary stands for. */
+  #band(pen, id, colour) {
+    const { x, y } = this.#at(id);
+    pen.fillStyle = colour("--line");
+    pen.fillRect(x - LANE / 2 + 1, y - this.#height / 2, LANE - 2, this.#height);
+  }
+
+  /** What is said in each row: on the path that is shown, or where one has selected. */
+  #texts(pen, rows, colour, family, width) {
+    const lanes = Math.max(...rows.flat().map((id) => this.#layout.places.get(id).lane), 0);
+    const left = LEFT + (lanes + 1) * LANE - this.#view.scrollLeft;
+    pen.font = `${Math.min(13, this.#height - 4)}px ${family}`;
+    pen.textBaseline = "middle";
+    for (const row of rows) {
+      const id = row.includes(this.#selected) ? this.#selected : row.find((other) => this.#onPath.has(other)) ?? row[0];
+      const { role, preview } = this.#conversation.nodes.get(id) ?? {};
+      const { y } = this.#at(id);
+      pen.fillStyle = colour(this.#onPath.has(id) || id === this.#selected ? "--text" : "--hint");
+      const most = Math.max(0, Math.floor((width - left) / 5));
+      pen.fillText(plain(preview ?? role ?? "").slice(0, most), left, y);
+    }
   }
 
   #line(pen, id, colour) {
@@ -126,7 +172,7 @@ export class Tree {
     const from = this.#at(parent);
     const to = this.#at(id);
     const onPath = this.#onPath.has(id);
-    pen.strokeStyle = colour(onPath ? "--accent" : "--line");
+    pen.strokeStyle = colour(onPath ? "--accent" : "--edge");
     pen.lineWidth = onPath ? 2.5 : 1.2;
     pen.beginPath();
     pen.moveTo(from.x, from.y);
@@ -140,13 +186,13 @@ export class Tree {
     const { role } = this.#conversation.nodes.get(id) ?? {};
     pen.fillStyle = colour(role === "user" ? "--user" : role === "assistant" ? "--assistant" : "--other");
     pen.beginPath();
-    pen.arc(x, y, Math.min(5, this.#height / 2.6), 0, 2 * Math.PI);
+    pen.arc(x, y, Math.min(5.5, this.#height / 2.6), 0, 2 * Math.PI);
     pen.fill();
     if (id !== this.#selected) return;
     pen.strokeStyle = colour("--text");
     pen.lineWidth = 2;
     pen.beginPath();
-    pen.arc(x, y, 8, 0, 2 * Math.PI);
+    pen.arc(x, y, 8.5, 0, 2 * Math.PI);
     pen.stroke();
   }
 
@@ -160,7 +206,7 @@ export class Tree {
     const others = this.#conversation.siblings(id);
     const place = others.length > 1 ? `, answer ${others.indexOf(id) + 1} of ${others.length}` : "";
     const below = node.children.length > 0 ? `, ${count(node.children.length, "answer")}` : ", a leaf";
-    fill(this.#said, `${node.role}${place}${below}: ${node.preview ?? id}`);
+    fill(this.#said, `${node.role}${place}${below}: ${plain(node.preview ?? id)}`);
   }
 
   #reveal() {
@@ -185,19 +231,40 @@ export class Tree {
     const place = siblings.indexOf(node.id);
     const to = {
       ArrowUp: node.parentId,
-      ArrowDown: node.children.find((id) => this.#onPath.has(id)) ?? node.children[0],
+      ArrowDown: this.#next(node.id),
       ArrowLeft: siblings[place - 1],
       ArrowRight: siblings[place + 1],
+      PageUp: this.#up(node.id, ROWS_OF_PAGE),
+      PageDown: this.#down(node.id, ROWS_OF_PAGE),
       Home: this.#conversation.roots[0],
       End: this.#conversation.leaf,
     }[event.key];
     if (event.key === "Enter") this.#open();
-    else if (event.key.startsWith("Arrow") || event.key === "Home" || event.key === "End") {
+    else if (event.key === "+" || event.key === "-") this.#zoomBy(event.key === "+" ? 1 : -1);
+    else if (/^(Arrow|Page|Home$|End$)/.test(event.key)) {
       if (to !== undefined && to !== null) this.#select(to);
       this.#reveal();
       this.#draw();
     } else return;
     event.preventDefault();
+  }
+
+  #up(id, rows) {
+    let at = id;
+    for (let row = 0; row < rows; row += 1) at = this.#conversation.nodes.get(at)?.parentId ?? at;
+    return at;
+  }
+
+  #down(id, rows) {
+    let at = id;
+    for (let row = 0; row < rows; row += 1) at = this.#next(at) ?? at;
+    return at;
+  }
+
+  /** The answer on the path that is shown, or else the first. */
+  #next(id) {
+    const children = this.#conversation.nodes.get(id)?.children ?? [];
+    return children.find((other) => this.#onPath.has(other)) ?? children[0];
   }
 
   #pick(event) {

@@ -393,7 +393,10 @@ fn null_means_what_the_method_says() {
     server.call("setLeaf", json!({"id": "a"}));
     assert_eq!(server.call("setLeaf", json!({"id": null})), json!({"leafId": "b"}));
     let absent = server.call("getMessage", json!({"id": "zz", "session": null}));
-    assert_eq!(absent, json!({"message": null, "parentId": null, "seq": null, "createdAt": null}));
+    assert_eq!(
+        absent,
+        json!({"message": null, "parentId": null, "seq": null, "createdAt": null, "tokenEstimate": null})
+    );
 
     server.call("configure", json!({"session": null, "keepRecentTokens": 7}));
     let inherited = server.call("configure", json!({"session": "s"}));

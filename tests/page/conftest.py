@@ -1,5 +1,6 @@
 """A running `talktree serve` with the scripted model, calls of its methods, and a browser."""
 
+import functools
 import json
 import os
 import pathlib
@@ -94,23 +95,29 @@ def browser():
     """Debian's Chromium, without a window."""
     sync_api = pytest.importorskip("playwright.sync_api")
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=os.environ["CHROMIUM"],
-            # Root has no sandbox of its own; the page is ours.
-            args=["--no-sandbox"] if os.geteuid() == 0 else [],
-        )
+        browser = launch(playwright)
         yield browser
         browser.close()
 
 
+def launch(playwright):
+    """A browser of its own."""
+    # Root has no sandbox of its own; the page is ours.
+    options = ["--no-sandbox"] if os.geteuid() == 0 else []
+    # A file that comes from the test and not from an address may ask a server of this machine for something only so.
+    options += ["--disable-features=LocalNetworkAccessChecks"] if "PAGE" in os.environ else []
+    return playwright.chromium.launch(executable_path=os.environ["CHROMIUM"], args=options)
+
+
 @pytest.fixture
-def open_page(server, browser):
-    """Opens the page at an address, and checks at the end that nothing went wrong or out."""
+def open_page_of(browser):
+    """Opens the page of a server at an address, and checks at the end that nothing went wrong or out."""
     wrong, contexts = [], []
 
-    def open_page(address: str = "", **options):
+    def open_page_of(server: Server, address: str = "", **options):
         context = browser.new_context(viewport={"width": 1200, "height": 800}, **options)
         contexts.append(context)
+        serve_page(context, server)
         page = context.new_page()
         page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
         page.on("console", lambda message: wrong.append(message.text) if is_wrong(message) else None)
@@ -119,10 +126,37 @@ def open_page(server, browser):
         page.goto(f"{server.url}/{address}")
         return page
 
-    yield open_page
+    yield open_page_of
     for context in contexts:
         context.close()
     assert wrong == []
+
+
+@pytest.fixture
+def open_page(server, open_page_of):
+    """The same of the usual server."""
+    return functools.partial(open_page_of, server)
+
+
+def serve_page(context, server: Server) -> None:
+    """The page's files as they lie in the directory `PAGE`, where there is one: who works on them builds nothing between looks."""
+    if "PAGE" not in os.environ:
+        return
+    directory = pathlib.Path(os.environ["PAGE"])
+    with urllib.request.urlopen(server.url) as response:
+        policy = response.headers["content-security-policy"]
+    kinds = {".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+    def serve(route):
+        path = urllib.parse.urlsplit(route.request.url).path.lstrip("/") or "index.html"
+        file = directory / path
+        if file.parent != directory or not file.is_file():
+            route.continue_()
+            return
+        headers = {"content-type": kinds[file.suffix] + "; charset=utf-8", "content-security-policy": policy}
+        route.fulfill(status=200, headers=headers, body=file.read_bytes())
+
+    context.route(f"{server.url}/**", serve)
 
 
 def is_wrong(message) -> bool:

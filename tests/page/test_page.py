@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from conftest import says
+from conftest import Server, says
 
 TENANT = "easy:test1"
 ADDRESS = "#easy%3Atest1/"
@@ -27,6 +27,20 @@ def until(page, expression):
         page.wait_for_timeout(50)
 
 
+def say(page, text):
+    """Types a message and sends it."""
+    box = page.get_by_label("New message")
+    box.fill(text)
+    box.press("Enter")
+
+
+def told(page, text):
+    """Says something, and waits for the whole answer."""
+    say(page, text)
+    message(page, f"You said: {text}").wait_for()
+    until(page, "document.querySelector('#messages').ariaBusy === 'false'")
+
+
 def message(page, text):
     """The element of the message that says this."""
     return page.get_by_role("article").filter(has_text=text)
@@ -44,31 +58,78 @@ def test_a_conversation_is_shown_from_its_end_with_its_sessions_and_tokens(serve
     assert message(page, "Message 5 about").get_by_text("tokens").is_visible()
 
 
-def test_the_tutorial_clicked_through(server, open_page):
+@pytest.fixture
+def compacting(tmp_path):
+    """A server whose conversations are summarised soon."""
+    server = Server(tmp_path, "--chat-model", "scripted", "--chat-compact-after", "1500")
+    yield server
+    server.stop()
+
+
+def test_the_tutorial_two_messages_remembered_and_another_user_knows_nothing(server, open_page):
     page = open_page("#easy%3Atutorial/")
-    # A tenant that was never written has no session yet: the first message makes it.
-    server.chat("easy", "tutorial", "My name is Ada.")
-    page.reload()
-    message(page, "You said: My name is Ada.").wait_for()
-    page.get_by_label("New message").fill("What is my name? 教程")
-    page.get_by_role("button", name="Send").click()
+    told(page, "My name is Ada.")
+    say(page, "What is my name?")
     message(page, "Before that you have told me").get_by_text("My name is Ada.").wait_for()
-    # Another answer, and back.
-    message(page, "Before that you have told me").get_by_role("button", name="Regenerate").click()
-    menu = page.get_by_label("Branch")
+    other = open_page("#other%3Atutorial/")
+    other.get_by_text("Nothing has been said here yet.").wait_for()
+    told(other, "What is my name?")
+    assert other.locator(".text", has_text="Ada").count() == 0
+    other.get_by_label("Search").fill("Ada")
+    other.get_by_text("Nothing was found").wait_for()
+
+
+def test_the_tutorial_fork_retry_and_the_next_message_goes_on_from_the_branch(server, open_page):
+    page = open_page("#easy%3Atutorial/")
+    for text in ["My name is Ada.", "What is my name?"]:
+        told(page, text)
+    # Another answer, and back to the first.
+    message(page, "You said: What is").get_by_role("button", name="Regenerate").click()
+    menu = page.get_by_label("Branch", exact=True)
     menu.wait_for()
-    until(page, "document.querySelector('.fork select')?.options.length === 2")
-    first = menu.locator("option").first.get_attribute("value")
+    first, second = menu.locator("option").evaluate_all("options => options.map(option => option.value)")
+    assert menu.input_value() == second
     menu.select_option(first)
     until(page, f"document.querySelector('.fork select')?.value === {json.dumps(first)}")
     assert server.call("getLatestLeaf", tenant="easy:tutorial")["message"]["id"] == first
-    # Search.
+    # The next message goes on from there.
+    told(page, "Thank you.")
+    history = server.call("getHistory", tenant="easy:tutorial")["messages"]
+    assert first in [one["id"] for one in history] and second not in [one["id"] for one in history]
+    # The first question as another one: a branch from the root, with its own menu.
+    message(page, "My name is Ada.").first.get_by_role("button", name="Edit as a new branch").click()
+    page.get_by_label("Edited message").fill("My name is Grace.")
+    page.keyboard.press("Enter")
+    message(page, "You said: My name is Grace.").wait_for()
+    assert page.locator(".text", has_text="Ada").count() == 0
+    assert len(server.call("getBranches", tenant="easy:tutorial", id=None)["messages"]) == 2
+
+
+def test_the_tutorial_search_finds_chinese(server, open_page):
+    page = open_page("#easy%3Atutorial/")
+    told(page, "请写一个教程")
     page.get_by_label("Search").fill("教程")
     page.locator("#found mark").first.wait_for()
-    assert page.locator("#found mark").first.inner_text() == "教程"
-    # Another user knows nothing.
-    other = open_page("#other%3Atutorial/")
-    other.get_by_text("Nothing has been said here yet.").wait_for()
+    assert set(page.locator("#found mark").all_inner_texts()) == {"教程"}
+    page.locator("#found a").first.click()
+    until(page, "document.activeElement.textContent.includes('教程') && document.activeElement.role === 'article' || "
+                "document.activeElement.tagName === 'ARTICLE'")
+
+
+def test_the_tutorial_compaction_with_its_lines_in_the_log(compacting, open_page_of):
+    compacting.call("configure", tenant="easy:tutorial", session="", keepRecentTokens=300)
+    page = open_page_of(compacting, "#easy%3Atutorial/")
+    for number in range(8):
+        told(page, f"Message {number} about " + "the harbour and the ferry " * 9 + "again")
+    fold = page.get_by_role("article", name="Summary of").first
+    until(page, "[...document.querySelectorAll('article')].some(one => one.ariaLabel?.startsWith('Summary of')) || "
+                "(document.querySelector('#messages').scrollTop = 0, false)")
+    fold.get_by_role("button", name="original messages").click()
+    message(page, "Message 0 about").first.wait_for()
+    deadline = time.monotonic() + 10
+    while "compacted" not in compacting.log.read_text():
+        assert time.monotonic() < deadline, compacting.log.read_text()
+        time.sleep(0.1)
 
 
 def test_a_fork_has_a_menu_that_switches_the_branch_for_the_next_message_too(server, open_page):
@@ -76,7 +137,7 @@ def test_a_fork_has_a_menu_that_switches_the_branch_for_the_next_message_too(ser
     server.call("appendMessage", tenant=TENANT, session="", message=says("b", "assistant", "Another answer"), parentId="m0")
     server.call("setLeaf", tenant=TENANT, session="", id="m5")
     page = open_page(ADDRESS)
-    menu = page.get_by_label("Branch")
+    menu = page.get_by_label("Branch", exact=True)
     menu.wait_for()
     assert menu.locator("option").all_inner_texts() == ["1 of 2: Message 1 about the harbour", "2 of 2: Another answer"]
     menu.select_option("b")
@@ -145,6 +206,35 @@ def test_memory_is_shown_changed_and_restored(server, open_page):
     page.get_by_role("button", name="Restore version 1").click()
     page.get_by_text("version 4").wait_for()
     assert server.call("getBlock", tenant=TENANT, session="", label="facts")["block"]["content"] == "one"
+
+
+def test_what_somebody_writes_into_memory_is_not_written_over(server, open_page):
+    fill(server)
+    server.call("defineBlock", tenant=TENANT, session="", label="facts", content="one")
+    page = open_page(ADDRESS)
+    page.get_by_role("tab", name="Memory").click()
+    content = page.get_by_label("Content of facts")
+    content.fill("mine")
+    server.call("writeBlock", tenant=TENANT, session="", label="facts", content="theirs")
+    page.get_by_text("Memory was changed elsewhere.").wait_for()
+    assert content.input_value() == "mine"
+    # Nor is theirs.
+    page.get_by_role("button", name="Save").click()
+    page.get_by_role("alert").filter(has_text="version").wait_for()
+    assert server.call("getBlock", tenant=TENANT, session="", label="facts")["block"]["content"] == "theirs"
+    page.get_by_role("button", name="Discard").click()
+    until(page, "document.querySelector('#memory textarea').value === 'theirs'")
+
+
+def test_notes_of_a_block_are_listed_with_their_size(server, open_page):
+    fill(server)
+    server.call("defineBlock", tenant=TENANT, session="", label="notes", kind="loadable")
+    page = open_page(ADDRESS)
+    page.get_by_role("tab", name="Memory").click()
+    page.get_by_text("There are no entries yet.").wait_for()
+    # What an agent writes is seen without a click.
+    server.call("writeBlock", tenant=TENANT, session="", label="notes", key="k", title="The ferry", content="It leaves at nine.")
+    page.get_by_role("listitem").filter(has_text="The ferry").get_by_text("tokens").wait_for()
 
 
 def test_two_tabs_are_in_step(server, open_page):
@@ -261,28 +351,15 @@ def test_markdown_becomes_elements(server, open_page):
     assert body.locator("td").all_inner_texts() == ["1", "2"]
 
 
-def test_transcripts_are_imported_by_drag_and_drop_and_exported(server, open_page, tmp_path):
+def test_a_session_is_exported_with_all_its_branches(server, open_page):
     fill(server, 2)
+    server.call("appendMessage", tenant=TENANT, session="", message=says("b", "assistant", "Another answer"), parentId="m0")
     page = open_page(ADDRESS)
-    message(page, "Message 1 about").wait_for()
-    transcript = json.dumps([says("i1", "user", "Imported words")])
-    page.evaluate(
-        """(text) => {
-            const data = new DataTransfer();
-            data.items.add(new File([text], "old.json", { type: "application/json" }));
-            document.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
-        }""",
-        transcript,
-    )
-    page.get_by_text("old.json: 1 message in 1 session").wait_for()
-    broken = tmp_path / "broken.json"
-    broken.write_text("{]")
-    page.locator("#files").set_input_files(broken)
-    page.get_by_text("broken.json: ").wait_for()
+    message(page, "Another answer").wait_for()
     with page.expect_download() as download:
         page.get_by_role("button", name="Export").click()
     lines = download.value.path().read_text().splitlines()
-    assert sum("about the harbour" in line for line in lines) == 2
+    assert sum("about the harbour" in line or "Another answer" in line for line in lines) == 3
 
 
 def test_a_search_leads_to_the_message_also_on_another_branch(server, open_page):
@@ -306,6 +383,70 @@ def test_a_new_message_on_another_branch_is_told_and_does_not_move_the_reader(se
     assert message(page, "Message 5 about").is_visible()
     page.get_by_role("button", name="Show it").click()
     message(page, "Elsewhere").locator(".text").wait_for()
+
+
+def test_what_is_added_is_taken_from_the_feed_and_nothing_is_read_twice(server, open_page):
+    fill(server, 30)
+    asked = []
+    page = open_page()
+    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: asked.append(json.loads(frame)["method"])))
+    page.goto(f"{server.url}/{ADDRESS}")
+    page.reload()
+    message(page, "Message 29 about").locator(".text").wait_for()
+    until(page, "document.querySelector('#export button')")
+    asked.clear()
+    say(page, "What comes next?")
+    message(page, "You said: What comes next?").locator(".tokens").wait_for()
+    server.call("appendMessage", tenant=TENANT, session="", message=says("x", "user", "From elsewhere"))
+    message(page, "From elsewhere").locator(".tokens").wait_for()
+    assert "getHistoryRowStats" not in asked and "listMessages" not in asked, asked
+    # One reading for each of the three new messages.
+    assert asked.count("getMessage") == 3, asked
+    assert "33 messages" in page.locator("#window").inner_text()
+
+
+def test_what_is_opened_stays_open_when_something_is_added(server, open_page):
+    fill(server, 2)
+    page = open_page(ADDRESS)
+    message(page, "Message 1 about").get_by_text("JSON").click()
+    opened = message(page, "Message 1 about").locator("details[open] pre")
+    opened.wait_for()
+    server.call("appendMessage", tenant=TENANT, session="", message=says("x", "user", "From elsewhere"))
+    message(page, "From elsewhere").locator(".text").wait_for()
+    assert opened.is_visible()
+
+
+def test_a_question_without_an_answer_is_tried_again(server, open_page):
+    server.call("appendMessage", tenant=TENANT, session="", message=says("q", "user", "Is anybody there?"))
+    page = open_page(ADDRESS)
+    message(page, "Is anybody there?").get_by_role("button", name="Retry").click()
+    message(page, "You said: Is anybody there?").wait_for()
+    message(page, "You said").get_by_role("button", name="Regenerate").wait_for()
+    assert len(server.call("getHistory", tenant=TENANT, session="")["messages"]) == 2
+
+
+def test_a_new_session_is_begun(server, open_page):
+    fill(server, 2)
+    page = open_page(ADDRESS)
+    message(page, "Message 1 about").wait_for()
+    page.get_by_role("button", name="New", exact=True).click()
+    page.get_by_text("Nothing has been said here yet.").wait_for()
+    told(page, "Something new")
+    sessions = server.call("listSessions", tenant=TENANT)["sessions"]
+    assert sorted(session["messages"] for session in sessions) == [2, 2]
+    until(page, "document.querySelectorAll('#session-list a').length === 2")
+
+
+def test_another_session_is_shown_and_its_keys_are_its_own(server, open_page):
+    fill(server)
+    fill(server, 4, session="other")
+    page = open_page(ADDRESS)
+    message(page, "Message 5 about").wait_for()
+    page.locator("#session-list a", has_text="other").click()
+    message(page, "Message 5 about").wait_for(state="detached")
+    message(page, "Message 1 about").focus()
+    page.keyboard.press("PageDown")
+    until(page, "document.activeElement.getAttribute('aria-posinset') === '3'")
 
 
 def test_the_page_goes_on_after_the_server_was_away(server, open_page):

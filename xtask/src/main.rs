@@ -101,6 +101,8 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Take the pictures of the page that README.md shows, with the program that was built
+    Picture,
     /// Print the environment that the guest is built with, for a shell to evaluate
     Env {
         /// Also what `cargo component build` needs
@@ -132,6 +134,7 @@ fn run(task: Task) -> Result<()> {
         Task::Test(options) => test::command(&options),
         Task::Bench { arguments } => host::bench(&arguments),
         Task::Load { arguments } => host::load(&arguments),
+        Task::Picture => ecosystem::picture(),
         Task::Differential { arguments } => ecosystem::differential::command(&arguments),
         Task::Env { cargo_component } => guest::print_environment(cargo_component),
     }

@@ -28,10 +28,11 @@ use crate::{
 pub(crate) use environments::{Environment, python};
 pub(crate) use node::build_npm_package;
 pub(crate) use python_package::wheel;
+pub(crate) use web_page::picture;
 
 /// The stages, in order. A quick one says `When::Client`, one that takes its time `When::Ecosystem`.
 pub(crate) const STAGES: &[Stage] = &[
-    Stage { name: "page and chat", when: When::Ecosystem, run: |_| web_page::test() },
+    Stage { name: "page and chat", when: When::Client, run: |_| web_page::test() },
     Stage { name: "composition", when: When::Client, run: |_| composition::quick() },
     Stage { name: "composition, whole", when: When::Ecosystem, run: |_| composition::whole() },
     Stage { name: "reproducible components", when: When::Ecosystem, run: |_| reproducible::check() },

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::Command};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 
 use super::{Environment, python};
 use crate::{
@@ -12,29 +12,48 @@ use crate::{
     test::Outcome,
 };
 
-/// What drives the browser, and what runs the tests.
-const PACKAGES: &[&str] = &["playwright==1.65.2", "pytest==9.2.0"];
+/// What drives the browser, what runs the tests, and what looks for those whom a page leaves out.
+const PACKAGES: &[&str] = &["playwright==1.65.2", "pytest==9.2.0", "axe-playwright-python==0.1.8"];
 
 /// Names of the browser's program.
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
+/// Fonts of the picture.
+const FONTS: &[&str] = &["fonts-inter", "fonts-noto-cjk"];
+
 /// Runs `tests/page`.
 pub(super) fn test() -> Result<Outcome> {
-    let python = match python("web-page", PACKAGES)? {
-        Environment::Ready(python) => python,
-        Environment::Missing(reason) => return Ok(Outcome::Skipped(reason)),
-    };
-    let Some(browser) = browser()? else {
-        return Ok(Outcome::Skipped("skipped: no Chromium here, and no right to install it"));
+    let mut python = match driver()? {
+        Ok(python) => python,
+        Err(reason) => return Ok(Outcome::Skipped(reason)),
     };
     let cache = format!("cache_dir={}", target_dir()?.join("ecosystem/web-page/pytest").display());
-    run(Command::new(python)
-        .args(["-m", "pytest", "--quiet", "-o", &cache])
-        .arg(root().join("tests/page"))
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .env("TALKTREE", release_binary("talktree")?)
-        .env("CHROMIUM", browser))?;
+    run(python.args(["-m", "pytest", "--quiet", "-o", &cache]).arg(root().join("tests/page")))?;
     Ok(Outcome::Passed)
+}
+
+/// Takes the pictures of README.md, with the page's files as they lie in the checkout.
+pub(crate) fn picture() -> Result<()> {
+    let mut python = driver()?.map_err(|reason| anyhow!(reason))?;
+    if debian::is_debian() && debian::is_root()? {
+        eprintln!("going to install {} from Debian with apt-get", FONTS.join(" and "));
+        debian::install(FONTS)?;
+    }
+    run(python.arg(root().join("tests/page/picture.py")).env("PAGE", root().join("host/page")))
+}
+
+/// Python with the packages, and the variables that say where everything is; or why there is none.
+fn driver() -> Result<Result<Command, &'static str>> {
+    let python = match python("web-page", PACKAGES)? {
+        Environment::Ready(python) => python,
+        Environment::Missing(reason) => return Ok(Err(reason)),
+    };
+    let Some(browser) = browser()? else {
+        return Ok(Err("skipped: no Chromium here, and no right to install it"));
+    };
+    let mut command = Command::new(python);
+    command.env("PYTHONDONTWRITEBYTECODE", "1").env("TALKTREE", release_binary("talktree")?).env("CHROMIUM", browser);
+    Ok(Ok(command))
 }
 
 /// The browser, which is Debian's where there is none.

@@ -106,9 +106,11 @@ fn check_options(words: &[&str], talktree: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Links to files of the checkout that are not there.
+/// Links to files of the checkout that are not there, pictures among them.
 fn dead_links(text: &str, dir: &Path) -> Vec<String> {
-    let targets = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
+    let links = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
+    let pictures = [" src=\"", " srcset=\""].into_iter().flat_map(|mark| text.split(mark).skip(1));
+    let targets = links.chain(pictures.filter_map(|rest| rest.split('"').next()));
     let is_file =
         |target: &&str| !target.is_empty() && !target.contains("://") && !target.contains(char::is_whitespace);
     targets.filter(is_file).filter(|target| !dir.join(target).exists()).map(str::to_owned).collect()
@@ -144,7 +146,8 @@ mod tests {
     fn a_link_to_no_file_is_found() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("here.md"), "").unwrap();
-        let text = "[a](here.md) [b](gone.md) [c](https://example.org/x) [d](#below) [e](here.md#part)";
-        assert_eq!(dead_links(text, dir.path()), ["gone.md"]);
+        let text = "[a](here.md) [b](gone.md) [c](https://example.org/x) [d](#below) [e](here.md#part) \
+                    <img alt=\"\" src=\"here.md\"> <source srcset=\"gone.png\">";
+        assert_eq!(dead_links(text, dir.path()), ["gone.md", "gone.png"]);
     }
 }

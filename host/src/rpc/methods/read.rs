@@ -56,6 +56,7 @@ fn one_message(message: Option<&Message>, media: MediaMode) -> String {
         .maybe_text("parentId", message.and_then(|message| message.parent_id.as_deref()))
         .maybe_number("seq", message.map(|message| message.seq))
         .maybe_number("createdAt", message.map(|message| message.created_at))
+        .maybe_number("tokenEstimate", message.map(|message| message.token_estimate))
         .finish()
 }
 
