@@ -14,6 +14,7 @@ use talktree::{
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use super::{
+    marks::{coloured, write_snippet},
     parts::{Said, said},
     runtime::Runtime,
     terminal::{ASSISTANT, BAD, FAINT, PLAIN, STRONG, USER, harmless, harmless_lines},
@@ -214,8 +215,11 @@ impl Talk {
 
     async fn search(&self, words: &str) -> anyhow::Result<bool> {
         let found = self.session.search(words).await?;
+        let mut out = anstream::stdout();
         for result in &found.results {
-            anstream::println!("{STRONG}{}{PLAIN} {}", harmless(&result.id), harmless(&result.snippet));
+            write!(out, "{STRONG}{}{PLAIN} ", harmless(&result.id))?;
+            write_snippet(&mut out, &result.snippet, &result.content, coloured())?;
+            writeln!(out)?;
         }
         anstream::println!("{FAINT}{} found{PLAIN}", found.results.len());
         Ok(true)

@@ -12,7 +12,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Serve others", &["serve", "rpc", "mcp", "token"]),
     (
         "Conversations",
-        &["chat", "append", "memory", "show", "history", "search", "sessions", "tenants", "import", "export"],
+        &["chat", "append", "memory", "show", "tree", "history", "search", "sessions", "tenants", "import", "export"],
     ),
     ("Care", &["stats", "check", "vacuum", "snapshot", "restore", "prune", "delete", "doctor"]),
     ("This program", &["demo", "config", "completions", "help"]),

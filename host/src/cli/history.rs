@@ -96,7 +96,7 @@ impl History {
 }
 
 /// A line break can only be white space between tokens there: it becomes a space, so that a message is one line.
-fn print_json(out: &mut impl Write, message: &Message) -> io::Result<()> {
+pub(crate) fn print_json(out: &mut impl Write, message: &Message) -> io::Result<()> {
     for (at, piece) in message.json.split(['\n', '\r']).enumerate() {
         out.write_all(if at == 0 { b"" } else { b" " })?;
         out.write_all(piece.as_bytes())?;
@@ -104,7 +104,8 @@ fn print_json(out: &mut impl Write, message: &Message) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-fn print_message(out: &mut impl Write, message: &Message) -> io::Result<()> {
+/// Who said it and when, and what, indented.
+pub(crate) fn print_message(out: &mut impl Write, message: &Message) -> io::Result<()> {
     let style = role_style(&message.role);
     let time = jiff::Timestamp::from_millisecond(message.created_at)
         .map(|time| time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())

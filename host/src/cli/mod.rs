@@ -10,13 +10,18 @@ mod completions;
 mod config;
 mod demo;
 mod doctor;
+mod drawing;
 mod export;
+mod follow;
 mod help;
 mod history;
 mod import;
+mod layout;
 mod log;
+mod marks;
 mod mcp;
 mod memory;
+mod outline;
 mod prune;
 mod rpc;
 mod runtime;
@@ -30,6 +35,7 @@ mod terminal;
 mod token;
 mod tree;
 mod values;
+mod view;
 
 use std::{
     env,
@@ -54,7 +60,7 @@ use crate::config::{Given, Resolved, resolve};
 Examples:
   talktree demo                                         see what it does, in a temporary directory
   talktree import --root data --tenant easy export.zip  take over old conversations
-  talktree show --root data --tenant easy               draw its tree
+  talktree tree --root data --tenant easy               draw its tree
   talktree search --root data --tenant easy 部署        find messages by their words
   talktree chat --root data --tenant easy               talk with a model, without a key at first
   talktree rpc --root data                              serve JSON-RPC on stdin and stdout
@@ -98,6 +104,7 @@ enum Command {
     Import(import::Import),
     Export(export::Export),
     Show(show::Show),
+    Tree(tree::TreeCommand),
     History(history::History),
     Search(search::Search),
     Sessions(sessions::Sessions),
@@ -249,6 +256,7 @@ pub(crate) fn main() -> ExitCode {
                     Command::Import(import) => import.run().await,
                     Command::Export(export) => export.run().await,
                     Command::Show(show) => show.run().await,
+                    Command::Tree(tree) => tree.run().await,
                     Command::History(history) => history.run().await,
                     Command::Search(search) => search.run().await,
                     Command::Sessions(sessions) => sessions.run().await,

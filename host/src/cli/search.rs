@@ -11,7 +11,8 @@ use talktree::{SearchFields, SearchResult};
 
 use super::{
     Root,
-    terminal::{BAD, FAINT, PLAIN, STRONG, harmless, role_style},
+    marks::{coloured, write_snippet},
+    terminal::{FAINT, PLAIN, STRONG, harmless, role_style},
     values,
 };
 
@@ -21,6 +22,8 @@ use super::{
 All words have to be there, in any order; \"...\" is a phrase, word* the beginning of a word. Case, accents and English
 endings make no difference; Chinese, Japanese, Korean, Thai, Lao and Khmer are found by one or more characters anywhere.
 The first search of a tenant builds its index.
+
+What was found is marked: in colour on a terminal, between [ and ] elsewhere and where NO_COLOR is set.
 
 Examples:
   talktree search --root data --tenant easy deploy window
@@ -93,8 +96,9 @@ impl Search {
         } else {
             Box::new(BufWriter::new(anstream::stdout()))
         };
+        let coloured = coloured();
         for result in &page.results {
-            if self.json { print_json(&mut out, result)? } else { print_result(&mut out, result)? }
+            if self.json { print_json(&mut out, result)? } else { print_result(&mut out, result, coloured)? }
         }
         out.flush()?;
         if page.cursor.is_some() {
@@ -122,11 +126,12 @@ fn print_json(out: &mut impl Write, result: &SearchResult) -> io::Result<()> {
     writeln!(out, "{object}")
 }
 
-fn print_result(out: &mut impl Write, result: &SearchResult) -> io::Result<()> {
+fn print_result(out: &mut impl Write, result: &SearchResult, coloured: bool) -> io::Result<()> {
     let style = role_style(&result.role);
     let (role, id, session) = (harmless(&result.role), harmless(&result.id), harmless(&result.session_id));
     let place = if session.is_empty() { String::new() } else { format!("  in {session}") };
     writeln!(out, "{style}{STRONG}{role}{PLAIN}  {FAINT}{id}  #{}{place}{PLAIN}", result.seq)?;
-    let snippet = harmless(&result.snippet);
-    writeln!(out, "  {}\n", snippet.replace('[', &format!("{BAD}")).replace(']', &format!("{PLAIN}")))
+    write!(out, "  ")?;
+    write_snippet(out, &result.snippet, &result.content, coloured)?;
+    writeln!(out, "\n")
 }

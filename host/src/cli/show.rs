@@ -5,36 +5,36 @@ use std::{
     process::ExitCode,
 };
 
-use anyhow::bail;
 use clap::Args;
 use serde_json::json;
-use talktree::{Node, Session};
-use unicode_width::UnicodeWidthStr as _;
+use talktree::Node;
 
 use super::{
     Conversation,
-    terminal::{self, FAINT, PLAIN, STRONG, cut, harmless, role_style},
-    tree::{Line, Tree},
+    drawing::Tree,
+    follow::Following,
+    layout::{Layout, counted},
+    view::{View, columns, say_empty},
 };
-
-/// Columns where stdout is no terminal.
-const COLUMNS: usize = 120;
-/// Columns that an id may take.
-const ID_COLUMNS: usize = 24;
 
 /// Draw the tree of a session, with its branches
 #[derive(Args)]
 #[command(after_help = "\
 A line of messages stays in its column. Where a message was answered more than once, the answer on the path to the \
 present leaf goes on in the column and the others stand before it, one step to the right. Filled dots are on that \
-path, its end is a diamond.
+path, its end is a diamond. `talktree tree` folds what is long.
+
+With --follow, what is written from then on is printed below as it comes, until Ctrl-C. Between two looks, less than \
+half a second apart, the tenant is let go of; while `talktree serve` has it open nothing can be seen from here: there, \
+listen to /events?tenant=NAME.
 
 Examples:
   talktree show --root data --tenant easy
   talktree show --root data --tenant easy --session work --leaf m42
+  talktree show --root data --tenant easy --follow
   talktree show --root data --tenant easy --json | jq '.messages[].id'
 
-Exit codes: 0 done (an empty session too), 1 failed, 2 the command line was wrong.")]
+Exit codes: 0 done (an empty session too, and --follow that was ended), 1 failed, 2 the command line was wrong.")]
 pub(crate) struct Show {
     #[command(flatten)]
     conversation: Conversation,
@@ -47,7 +47,12 @@ pub(crate) struct Show {
     #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(20..))]
     width: Option<u16>,
 
-    /// One JSON object: tenant, session, leafId, messages (id, parentId, role, seq, children, preview)
+    /// Go on with what is written, as it comes
+    #[arg(long)]
+    follow: bool,
+
+    /// One JSON object: tenant, session, leafId, messages (id, parentId, role, seq, children, preview); with --follow \
+    /// instead every new message as it is stored, one a line
     #[arg(long)]
     json: bool,
 }
@@ -55,55 +60,39 @@ pub(crate) struct Show {
 impl Show {
     pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
         let session = self.conversation.open().await?;
-        let nodes = read_nodes(&session).await?;
-        let leaf = match self.leaf {
-            Some(leaf) => Some(leaf),
-            None => session.get_latest_leaf().await?.map(|message| message.id),
+        // Before the tree is read, so that nothing falls between the two.
+        let following = match self.follow {
+            true => Some(Following::begin(session.clone(), self.json).await?),
+            false => None,
         };
-        if let (Some(leaf), false) = (&leaf, nodes.is_empty())
-            && !nodes.iter().any(|node| node.id == *leaf)
-        {
-            bail!(
-                "there is no message {:?} in {}; `talktree show` without --leaf lists all",
-                harmless(leaf),
-                self.conversation.name()
-            );
-        }
-        if self.json {
+        let view = View::read(session, &self.conversation, self.leaf).await?;
+        if self.json && !self.follow {
             let mut out = BufWriter::new(io::stdout().lock());
-            write_json(&mut out, &session, &nodes, leaf.as_deref())?;
+            write_json(&mut out, &view)?;
             out.flush()?;
-        } else if nodes.is_empty() {
-            anstream::eprintln!(
-                "There are no messages in {}. `talktree tenants` lists the tenants.",
-                self.conversation.name()
-            );
+        } else if self.json {
+            // New messages are all that a script gets.
+        } else if view.nodes.is_empty() {
+            say_empty(&self.conversation);
         } else {
-            let columns = self.width.map(usize::from).or_else(terminal::width).unwrap_or(COLUMNS);
             let mut out = BufWriter::new(anstream::stdout());
-            draw(&mut out, &self.conversation.name(), &nodes, leaf.as_deref(), columns)?;
+            draw(&mut out, &self.conversation.name(), &view.nodes, view.leaf.as_deref(), columns(self.width))?;
+            if self.follow {
+                writeln!(out)?;
+            }
+            out.flush()?;
         }
-        Ok(ExitCode::SUCCESS)
-    }
-}
-
-async fn read_nodes(session: &Session) -> talktree::Result<Vec<Node>> {
-    let mut nodes = Vec::new();
-    let mut cursor = None;
-    loop {
-        let page = session.list_messages().limit(1_000).cursor(cursor).await?;
-        nodes.extend(page.nodes);
-        cursor = page.cursor;
-        if cursor.is_none() {
-            return Ok(nodes);
+        match following {
+            Some(following) => following.run(&view.nodes, &self.conversation).await,
+            None => Ok(ExitCode::SUCCESS),
         }
     }
 }
 
-fn write_json(out: &mut impl Write, session: &Session, nodes: &[Node], leaf: Option<&str>) -> io::Result<()> {
-    let (tenant, id) = (json!(session.tenant().name()), json!(session.id()));
-    write!(out, r#"{{"tenant":{tenant},"session":{id},"leafId":{},"messages":["#, json!(leaf))?;
-    for (at, node) in nodes.iter().enumerate() {
+fn write_json(out: &mut impl Write, view: &View) -> io::Result<()> {
+    let (tenant, id) = (json!(view.session.tenant().name()), json!(view.session.id()));
+    write!(out, r#"{{"tenant":{tenant},"session":{id},"leafId":{},"messages":["#, json!(view.leaf))?;
+    for (at, node) in view.nodes.iter().enumerate() {
         let message = json!({
             "id": node.id, "parentId": node.parent_id, "role": node.role, "seq": node.seq, "children": node.children,
             "preview": node.preview,
@@ -115,46 +104,23 @@ fn write_json(out: &mut impl Write, session: &Session, nodes: &[Node], leaf: Opt
 
 fn draw(out: &mut impl Write, name: &str, nodes: &[Node], leaf: Option<&str>, columns: usize) -> io::Result<()> {
     let tree = Tree::new(nodes, leaf);
-    let roles = nodes.iter().map(|node| harmless(&node.role).width()).max().unwrap_or(0).min(12);
-    let plural = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
-    let messages = plural(nodes.len(), "message", "messages");
-    writeln!(out, "{FAINT}{messages}, {} in {name}{PLAIN}", plural(tree.leaves(), "branch", "branches"))?;
-    // A third of the width for the lines on the left: the rest is for what was said.
-    for (at, line) in tree.lines(columns / 3).enumerate() {
+    let layout = Layout::new(nodes, columns);
+    let counts = [counted(nodes.len(), "message", "messages"), counted(tree.leaves(), "branch", "branches")];
+    layout.heading(out, &counts, name)?;
+    for (at, line) in tree.lines(layout.rails()).enumerate() {
         if line.is_root && at > 0 {
             writeln!(out)?;
         }
-        draw_line(out, &line, roles, columns)?;
+        layout.message(out, &line)?;
     }
-    out.flush()
-}
-
-fn draw_line(out: &mut impl Write, line: &Line<'_>, roles: usize, columns: usize) -> io::Result<()> {
-    let dot = match (line.is_leaf, line.on_path) {
-        (true, _) => "◆",
-        (_, true) => "●",
-        _ => "○",
-    };
-    let role = harmless(&line.node.role);
-    let role = cut(&role, roles);
-    let id = harmless(&line.node.id);
-    let id = cut(&id, ID_COLUMNS);
-    let pad = " ".repeat(roles.saturating_sub(role.width()));
-    let used = line.rails.width() + 1 + 1 + roles + 2 + id.width() + 2;
-    let preview = harmless(&line.node.preview);
-    let preview = cut(&preview, columns.saturating_sub(used).max(1));
-    let style = role_style(&line.node.role);
-    let weight = if line.is_leaf { STRONG } else { anstyle::Style::new() };
-    writeln!(
-        out,
-        "{FAINT}{}{PLAIN}{style}{dot} {role}{PLAIN}{pad}  {weight}{preview}{PLAIN}  {FAINT}{id}{PLAIN}",
-        line.rails
-    )
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may stop where it fails")]
+
+    use unicode_width::UnicodeWidthStr as _;
 
     use super::*;
 

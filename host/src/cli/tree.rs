@@ -1,216 +1,123 @@
-//! Draws a tree of messages.
-//!
-//! A conversation is mostly one long line, so a line stays in its column however long it is. Where a message has several
-//! answers, one of them goes on in the column (the one on the path to the leaf that is looked at, elsewhere the one with
-//! the newest message below it), and the others are drawn before it, one step to the right:
-//!
-//! ```text
-//! ● user       Where shall we meet?
-//! ├─● assistant  At the station.
-//! │ ● user       Which one?
-//! ● assistant  At the harbour.
-//! ◆ user       Good.
-//! ```
+//! `talktree tree`: the shape of a session.
 
-use std::collections::HashMap;
+use std::{
+    io::{self, BufWriter, Write},
+    process::ExitCode,
+};
 
-use talktree::Node;
+use clap::Args;
+use serde_json::{Value, json};
+use talktree::Compaction;
 
-/// One line of the drawing.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Line<'a> {
-    /// Lines to the left of the message, its dot not included.
-    pub(crate) rails: String,
-    pub(crate) node: &'a Node,
-    /// On the path to the leaf that is looked at.
-    pub(crate) on_path: bool,
-    /// That leaf itself.
-    pub(crate) is_leaf: bool,
-    /// The first line of a tree of its own.
-    pub(crate) is_root: bool,
+use super::{
+    Conversation,
+    drawing::Tree,
+    layout::{Layout, counted},
+    outline::{Entry, outline},
+    view::{View, columns, say_empty},
+};
+
+/// Draw the shape of a session: its branches and summaries, long stretches folded
+#[derive(Args)]
+#[command(after_help = "\
+Drawn is what begins, ends, forks, or answers where something forks; three or more messages between are folded into one \
+line. What a summary (≡) stands for on reading is above it, folded. Filled dots are on the path to the present leaf, \
+which is a diamond. `talktree show` draws every message.
+
+Examples:
+  talktree tree --root data --tenant easy
+  talktree tree --root data --tenant easy --session work --leaf m42 --width 60
+  talktree tree --root data --tenant easy --json | jq '.lines[] | select(.kind == \"summary\") | .summary'
+
+Exit codes: 0 done (an empty session too), 1 failed, 2 the command line was wrong.")]
+pub(crate) struct TreeCommand {
+    #[command(flatten)]
+    conversation: Conversation,
+
+    /// Look at the tree from this message instead of the present leaf
+    #[arg(long, value_name = "ID")]
+    leaf: Option<String>,
+
+    /// Columns to use; without it those of the terminal, or 120
+    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(20..))]
+    width: Option<u16>,
+
+    /// One JSON object: tenant, session, leafId, messages, branches, lines (each of a kind: message, folded, summary)
+    #[arg(long)]
+    json: bool,
 }
 
-/// The tree, ready to be drawn. Messages whose parent is not among them are drawn as roots.
-pub(crate) struct Tree<'a> {
-    nodes: &'a [Node],
-    children: Vec<Vec<usize>>,
-    roots: Vec<usize>,
-    /// The greatest seq at or below each message.
-    newest: Vec<u32>,
-    on_path: Vec<bool>,
-    leaf: Option<usize>,
+impl TreeCommand {
+    pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
+        let view = View::read(self.conversation.open().await?, &self.conversation, self.leaf).await?;
+        let summaries = if view.nodes.is_empty() { Vec::new() } else { view.session.get_compactions().await? };
+        if self.json {
+            let mut out = BufWriter::new(io::stdout().lock());
+            write_json(&mut out, &view, &summaries)?;
+            out.flush()?;
+        } else if view.nodes.is_empty() {
+            say_empty(&self.conversation);
+        } else {
+            let mut out = BufWriter::new(anstream::stdout());
+            draw(&mut out, &self.conversation.name(), &view, &summaries, columns(self.width))?;
+            out.flush()?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
 }
 
-impl<'a> Tree<'a> {
-    /// The tree of these messages, which are in the order of their seq, as seen from a leaf.
-    pub(crate) fn new(nodes: &'a [Node], leaf: Option<&str>) -> Self {
-        let places: HashMap<&str, usize> = nodes.iter().enumerate().map(|(at, node)| (node.id.as_str(), at)).collect();
-        let mut children = vec![Vec::new(); nodes.len()];
-        let mut roots = Vec::new();
-        let parents: Vec<Option<usize>> = nodes
-            .iter()
-            .enumerate()
-            // A parent always comes before its children: so there is no circle to be caught in.
-            .map(|(at, node)| node.parent_id.as_deref().and_then(|id| places.get(id).copied()).filter(|&p| p < at))
-            .collect();
-        let mut newest: Vec<u32> = nodes.iter().map(|node| node.seq).collect();
-        for (at, parent) in parents.iter().enumerate() {
-            match parent {
-                Some(parent) => children[*parent].push(at),
-                None => roots.push(at),
+fn draw(out: &mut impl Write, name: &str, view: &View, summaries: &[Compaction], columns: usize) -> io::Result<()> {
+    let tree = Tree::new(&view.nodes, view.leaf.as_deref());
+    let layout = Layout::new(&view.nodes, columns);
+    let mut counts =
+        vec![counted(view.nodes.len(), "message", "messages"), counted(tree.leaves(), "branch", "branches")];
+    let in_force = summaries.iter().filter(|summary| summary.replaced_by.is_none()).count();
+    if in_force > 0 {
+        counts.push(counted(in_force, "summary", "summaries"));
+    }
+    layout.heading(out, &counts, name)?;
+    for (at, entry) in outline(&tree, view.nodes.len(), summaries, layout.rails()).enumerate() {
+        match entry {
+            Entry::Message(line) => {
+                if line.is_root && at > 0 {
+                    writeln!(out)?;
+                }
+                layout.message(out, &line)?;
             }
+            Entry::Folded { rails, messages, .. } => layout.folded(out, &rails, messages)?,
+            Entry::Summary { rails, summary, .. } => layout.summary(out, &rails, summary)?,
         }
-        for at in (0..nodes.len()).rev() {
-            if let Some(parent) = parents[at] {
-                newest[parent] = newest[parent].max(newest[at]);
-            }
-        }
-        let leaf = leaf.and_then(|id| places.get(id).copied());
-        let mut on_path = vec![false; nodes.len()];
-        let mut step = leaf;
-        while let Some(at) = step {
-            on_path[at] = true;
-            step = parents[at];
-        }
-        Self { nodes, children, roots, newest, on_path, leaf }
     }
-
-    /// How many messages have no answer.
-    pub(crate) fn leaves(&self) -> usize {
-        self.children.iter().filter(|children| children.is_empty()).count()
-    }
-
-    /// The drawing. At most `rails` columns are given to the lines on the left; what is deeper says how deep.
-    pub(crate) fn lines(&self, rails: usize) -> impl Iterator<Item = Line<'a>> {
-        let mut stack: Vec<Step> =
-            self.roots.iter().rev().map(|&at| Step { at, level: 0, begins: Begins::Root }).collect();
-        std::iter::from_fn(move || {
-            let Step { at, level, begins } = stack.pop()?;
-            let goes_on =
-                self.children[at].iter().copied().max_by_key(|&child| (self.on_path[child], self.newest[child]));
-            if let Some(child) = goes_on {
-                stack.push(Step { at: child, level, begins: Begins::Nothing });
-                let others = self.children[at].iter().rev().filter(|&&other| other != child);
-                stack.extend(others.map(|&at| Step { at, level: level + 1, begins: Begins::Branch }));
-            }
-            Some(Line {
-                rails: draw_rails(level, begins, rails),
-                node: &self.nodes[at],
-                on_path: self.on_path[at],
-                is_leaf: self.leaf == Some(at),
-                is_root: begins == Begins::Root,
-            })
-        })
-    }
+    Ok(())
 }
 
-/// A message that is still to be drawn.
-struct Step {
-    at: usize,
-    level: usize,
-    begins: Begins,
+fn write_json(out: &mut impl Write, view: &View, summaries: &[Compaction]) -> io::Result<()> {
+    let tree = Tree::new(&view.nodes, view.leaf.as_deref());
+    let (tenant, id) = (json!(view.session.tenant().name()), json!(view.session.id()));
+    let (messages, branches) = (view.nodes.len(), if view.nodes.is_empty() { 0 } else { tree.leaves() });
+    let leaf = json!(view.leaf);
+    write!(out, r#"{{"tenant":{tenant},"session":{id},"leafId":{leaf},"#)?;
+    write!(out, r#""messages":{messages},"branches":{branches},"lines":["#)?;
+    for (at, entry) in outline(&tree, messages, summaries, 0).enumerate() {
+        write!(out, "{}{}", if at == 0 { "" } else { "," }, line(&entry))?;
+    }
+    writeln!(out, "]}}")
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Begins {
-    Root,
-    Branch,
-    Nothing,
-}
-
-fn draw_rails(level: usize, begins: Begins, columns: usize) -> String {
-    let fits = (columns / 2).max(4);
-    let (drawn, hidden) = if level <= fits { (level, 0) } else { (fits - 3, level + 3 - fits) };
-    let mut rails = "│ ".repeat(drawn);
-    if hidden > 0 {
-        rails.push_str(&format!("+{hidden} "));
-    }
-    if begins == Begins::Branch && hidden == 0 {
-        rails.truncate(rails.len() - "│ ".len());
-        rails.push_str("├─");
-    }
-    rails
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Messages by seq, each with its parent.
-    fn nodes(tree: &[(&str, &str)]) -> Vec<Node> {
-        tree.iter()
-            .zip(1..)
-            .map(|((id, parent), seq)| Node {
-                id: (*id).to_owned(),
-                parent_id: Some((*parent).to_owned()).filter(|parent| !parent.is_empty()),
-                role: "user".to_owned(),
-                seq,
-                children: 0,
-                preview: String::new(),
-            })
-            .collect()
-    }
-
-    fn drawn(tree: &[(&str, &str)], leaf: &str) -> Vec<String> {
-        let nodes = nodes(tree);
-        let dot = |line: &Line<'_>| {
-            if line.is_leaf {
-                '◆'
-            } else if line.on_path {
-                '●'
-            } else {
-                '○'
-            }
-        };
-        Tree::new(&nodes, Some(leaf))
-            .lines(40)
-            .map(|line| format!("{}{}{}", line.rails, dot(&line), line.node.id))
-            .collect()
-    }
-
-    #[test]
-    fn a_line_stays_in_its_column() {
-        assert_eq!(drawn(&[("a", ""), ("b", "a"), ("c", "b")], "c"), ["●a", "●b", "◆c"]);
-    }
-
-    #[test]
-    fn the_path_to_the_leaf_goes_on_and_the_others_stand_before_it() {
-        let tree = [("m1", ""), ("u1", "m1"), ("a1", "u1"), ("u2", "a1"), ("a2", "u1"), ("u3", "a2")];
-        assert_eq!(drawn(&tree, "u3"), ["●m1", "●u1", "├─○a1", "│ ○u2", "●a2", "◆u3"]);
-        assert_eq!(drawn(&tree, "u2"), ["●m1", "●u1", "├─○a2", "│ ○u3", "●a1", "◆u2"]);
-        assert_eq!(drawn(&tree, "u1"), ["●m1", "◆u1", "├─○a1", "│ ○u2", "○a2", "○u3"]);
-    }
-
-    #[test]
-    fn branches_of_branches_and_several_roots() {
-        let tree = [("a", ""), ("b", "a"), ("c", "b"), ("d", "b"), ("e", "a"), ("r", ""), ("s", "r"), ("t", "r")];
-        assert_eq!(drawn(&tree, "e"), ["●a", "├─○b", "│ ├─○c", "│ ○d", "◆e", "○r", "├─○s", "○t"]);
-        let nodes = nodes(&tree);
-        let drawing = Tree::new(&nodes, None);
-        assert_eq!(drawing.leaves(), 5);
-        assert_eq!(drawing.lines(40).filter(|line| line.is_root).count(), 2);
-    }
-
-    #[test]
-    fn a_parent_that_is_not_there_leaves_a_root() {
-        assert_eq!(drawn(&[("a", "gone"), ("b", "a"), ("c", "c")], "b"), ["●a", "◆b", "○c"]);
-    }
-
-    #[test]
-    fn great_depth_needs_neither_stack_nor_width() {
-        // Every message of a long path has a branch, and every branch has branches.
-        let mut tree = vec![("0".to_owned(), String::new())];
-        for at in 1..100_000 {
-            tree.push((at.to_string(), (at - 1).to_string()));
-        }
-        for at in 0..100 {
-            tree.push((format!("x{at}"), at.to_string()));
-        }
-        let tree: Vec<_> = tree.iter().map(|(id, parent)| (id.as_str(), parent.as_str())).collect();
-        let nodes = nodes(&tree);
-        let drawing = Tree::new(&nodes, Some("x99"));
-        assert_eq!(drawing.lines(40).count(), 100_100);
-        // From no leaf, the newest goes on: the long path hangs off to the right at every step.
-        assert!(Tree::new(&nodes, None).lines(40).all(|line| line.rails.chars().count() <= 48));
+fn line(entry: &Entry<'_>) -> Value {
+    match entry {
+        Entry::Message(line) => json!({
+            "kind": "message", "level": line.level, "onPath": line.on_path, "isLeaf": line.is_leaf,
+            "id": line.node.id, "parentId": line.node.parent_id, "role": line.node.role, "seq": line.node.seq,
+            "children": line.node.children, "preview": line.node.preview,
+        }),
+        Entry::Folded { level, on_path, first, last, messages, .. } => json!({
+            "kind": "folded", "level": level, "onPath": on_path, "messages": messages,
+            "firstId": first.id, "lastId": last.id,
+        }),
+        Entry::Summary { level, on_path, summary, .. } => json!({
+            "kind": "summary", "level": level, "onPath": on_path, "id": summary.id, "messages": summary.count,
+            "firstId": summary.first_id, "lastId": summary.last_id, "summary": summary.summary,
+        }),
     }
 }

@@ -1,0 +1,137 @@
+//! `talktree show --follow`: what is written into a session, as it comes.
+//!
+//! The tenant is let go of between two looks, so that whoever writes can have it.
+
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+    time::Duration,
+};
+
+use talktree::{Change, ErrorKind, EventKind, Node, Session};
+use tokio::time::sleep;
+
+use super::{
+    Conversation,
+    history::{print_json, print_message},
+    layout::counted,
+    signals::Signals,
+    terminal::{FAINT, PLAIN},
+};
+
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(400);
+/// Events in one page of the feed.
+const PAGE: u32 = 1_000;
+/// A cursor that no feed has given: it is answered with where the feed ends now.
+const PRESENT_END: &str = "end";
+
+/// A session that is followed from a moment on.
+pub(crate) struct Following {
+    session: Session,
+    json: bool,
+    cursor: String,
+    /// The newest message that was shown by other means.
+    shown: u32,
+}
+
+impl Following {
+    /// From now on.
+    pub(crate) async fn begin(session: Session, json: bool) -> talktree::Result<Self> {
+        let page = session.tenant().changes().cursor(PRESENT_END.to_owned()).limit(1).await?;
+        Ok(Self { session, json, cursor: page.cursor, shown: 0 })
+    }
+
+    /// Prints what is written, until a signal asks for an end. These messages have been shown.
+    pub(crate) async fn run(mut self, nodes: &[Node], conversation: &Conversation) -> anyhow::Result<ExitCode> {
+        self.shown = nodes.iter().map(|node| node.seq).max().unwrap_or(0);
+        let end = Signals::listen()?.first();
+        tokio::pin!(end);
+        let mut told = false;
+        loop {
+            match self.look().await {
+                Ok(()) => told = false,
+                Err(error) if is_busy(&error) => {
+                    if !std::mem::replace(&mut told, true) {
+                        anstream::eprintln!(
+                            "Another process has {} open (talktree serve?): waiting until it lets go.",
+                            conversation.name()
+                        );
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+            self.session.tenant().close().await?;
+            tokio::select! {
+                () = &mut end => return Ok(ExitCode::SUCCESS),
+                () = sleep(PAUSE) => {}
+            }
+        }
+    }
+
+    /// Prints what has come since the last look.
+    async fn look(&mut self) -> anyhow::Result<()> {
+        loop {
+            let changes = self.session.tenant().changes().session(self.session.id().to_owned());
+            let page = changes.cursor(self.cursor.clone()).limit(PAGE).await?;
+            if page.reset && !self.json {
+                anstream::println!("{FAINT}[something was missed: `talktree show` has all of it]{PLAIN}");
+            }
+            for change in &page.events {
+                self.print(change).await?;
+            }
+            if std::mem::replace(&mut self.cursor, page.cursor.clone()) == page.cursor {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn print(&self, change: &Change) -> anyhow::Result<()> {
+        let ids = change.ids.len();
+        let note = match change.kind {
+            EventKind::Appended | EventKind::Imported => return self.print_messages(change).await,
+            EventKind::Updated => {
+                self.note("updated:")?;
+                return self.print_messages(change).await;
+            }
+            EventKind::Deleted => format!("{} deleted", counted(ids, "message", "messages")),
+            EventKind::Cleared => "cleared".to_owned(),
+            EventKind::Compacted => "older messages are read as a summary now".to_owned(),
+            EventKind::ContextChanged => "a memory block was changed".to_owned(),
+            EventKind::CompactionChanged | EventKind::SessionChanged => return Ok(()),
+        };
+        self.note(&note)
+    }
+
+    /// Where scripts read, messages are all that is printed.
+    fn note(&self, note: &str) -> anyhow::Result<()> {
+        if !self.json {
+            writeln!(anstream::stdout(), "{FAINT}[{note}]{PLAIN}\n")?;
+        }
+        Ok(())
+    }
+
+    /// Messages that have gone since are left out.
+    async fn print_messages(&self, change: &Change) -> anyhow::Result<()> {
+        for id in &change.ids {
+            let Some(message) = self.session.get_message(id).await? else { continue };
+            if change.kind != EventKind::Updated && message.seq <= self.shown {
+                continue;
+            }
+            if self.json {
+                let mut out = io::stdout().lock();
+                print_json(&mut out, &message)?;
+                out.flush()?;
+            } else {
+                let mut out = anstream::stdout();
+                print_message(&mut out, &message)?;
+                out.flush()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_busy(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<talktree::Error>().is_some_and(|error| error.kind() == ErrorKind::Busy)
+}
