@@ -106,7 +106,7 @@ fn a_message_cannot_write_to_the_terminal() {
     server.call("appendMessage", json!({"tenant": "t\u{1b}[2J", "session": "s\u{1b}[2J", "message": evil_message}));
     server.finish();
     let place = ["-t", "t\u{1b}[2J", "-s", "s\u{1b}[2J"];
-    for command in [&["show"][..], &["history"], &["tenants"], &["show", "--leaf", "\u{1b}[2J"]] {
+    for command in [&["show"][..], &["tree"], &["history"], &["tenants"], &["show", "--leaf", "\u{1b}[2J"]] {
         let place = if command == ["tenants"] { &[][..] } else { &place[..] };
         let done = run(root.path(), &[command, place].concat());
         for output in [done.stdout, done.stderr] {

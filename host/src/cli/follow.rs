@@ -36,10 +36,16 @@ pub(crate) struct Following {
 }
 
 impl Following {
-    /// From now on.
-    pub(crate) async fn begin(session: Session, json: bool) -> talktree::Result<Self> {
-        let page = session.tenant().changes().cursor(PRESENT_END.to_owned()).limit(1).await?;
-        Ok(Self { session, json, cursor: page.cursor, shown: 0 })
+    /// From now on, or from the moment when the tenant can be had.
+    pub(crate) async fn begin(session: Session, json: bool, conversation: &Conversation) -> anyhow::Result<Self> {
+        let mut waiting = Waiting::default();
+        loop {
+            match session.tenant().changes().cursor(PRESENT_END.to_owned()).limit(1).await {
+                Ok(page) => return Ok(Self { session, json, cursor: page.cursor, shown: 0 }),
+                Err(error) => waiting.bear_with(error.into(), conversation)?,
+            }
+            sleep(PAUSE).await;
+        }
     }
 
     /// Prints what is written, until a signal asks for an end. These messages have been shown.
@@ -47,19 +53,11 @@ impl Following {
         self.shown = nodes.iter().map(|node| node.seq).max().unwrap_or(0);
         let end = Signals::listen()?.first();
         tokio::pin!(end);
-        let mut told = false;
+        let mut waiting = Waiting::default();
         loop {
             match self.look().await {
-                Ok(()) => told = false,
-                Err(error) if is_busy(&error) => {
-                    if !std::mem::replace(&mut told, true) {
-                        anstream::eprintln!(
-                            "Another process has {} open (talktree serve?): waiting until it lets go.",
-                            conversation.name()
-                        );
-                    }
-                }
-                Err(error) => return Err(error),
+                Ok(()) => waiting = Waiting::default(),
+                Err(error) => waiting.bear_with(error, conversation)?,
             }
             self.session.tenant().close().await?;
             tokio::select! {
@@ -132,6 +130,22 @@ impl Following {
     }
 }
 
-fn is_busy(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<talktree::Error>().is_some_and(|error| error.kind() == ErrorKind::Busy)
+/// Waiting until another process lets go of the tenant.
+#[derive(Default)]
+struct Waiting {
+    told: bool,
+}
+
+impl Waiting {
+    /// Says once that it is waited. Other errors are not waited for.
+    fn bear_with(&mut self, error: anyhow::Error, conversation: &Conversation) -> anyhow::Result<()> {
+        if error.downcast_ref::<talktree::Error>().is_none_or(|error| error.kind() != ErrorKind::Busy) {
+            return Err(error);
+        }
+        if !std::mem::replace(&mut self.told, true) {
+            let name = conversation.name();
+            anstream::eprintln!("Another process has {name} open (talktree serve?): waiting until it lets go.");
+        }
+        Ok(())
+    }
 }

@@ -62,7 +62,7 @@ impl Show {
         let session = self.conversation.open().await?;
         // Before the tree is read, so that nothing falls between the two.
         let following = match self.follow {
-            true => Some(Following::begin(session.clone(), self.json).await?),
+            true => Some(Following::begin(session.clone(), self.json, &self.conversation).await?),
             false => None,
         };
         let view = View::read(session, &self.conversation, self.leaf).await?;
@@ -71,7 +71,7 @@ impl Show {
             write_json(&mut out, &view)?;
             out.flush()?;
         } else if self.json {
-            // New messages are all that a script gets.
+            // New messages are all that is printed.
         } else if view.nodes.is_empty() {
             say_empty(&self.conversation);
         } else {
