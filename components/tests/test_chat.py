@@ -117,17 +117,19 @@ class Chat(unittest.TestCase):
         clients, turns = 6, 8
         servers = [Serving(CHAT, self.directory), Serving(CHAT, self.directory)]
         self.addCleanup(lambda: [server.kill() for server in servers])
-        done = threading.Event()
+        done, busy, killed = threading.Event(), threading.Event(), threading.Event()
         kills = 0
 
         def kill_and_restart() -> None:
             nonlocal kills
+            busy.wait(300)
             # A store whose writer was killed is shut for up to five seconds; then there has to be time for some work.
-            while not done.wait(7 if kills else 0.2):
+            while not done.wait(7 if kills else 0):
                 which = kills % len(servers)
                 servers[which].kill()
                 servers[which] = Serving(CHAT, self.directory)
                 kills += 1
+                killed.set()
 
         def until_answered(client: int, conversation: str, identity: str) -> None:
             attempt, until = 0, time.monotonic() + 300
@@ -147,6 +149,11 @@ class Chat(unittest.TestCase):
 
         def client(number: int) -> None:
             for turn in range(turns):
+                # However fast the machine is, a server dies while all are at it, and there is work left after that.
+                if turn == 1:
+                    busy.set()
+                elif turn == turns - 1:
+                    killed.wait(300)
                 until_answered(number, f"own-{number}", f"c{number}-{turn}")
                 until_answered(number, "shared", f"s{number}-{turn}")
 
@@ -157,6 +164,7 @@ class Chat(unittest.TestCase):
                 list(pool.map(client, range(clients)))
         finally:
             done.set()
+            busy.set()
             killer.join()
         self.assertGreater(kills, 0, "no server died while clients were at it")
         for number in range(clients):
