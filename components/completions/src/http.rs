@@ -64,13 +64,12 @@ pub(crate) fn post(place: &Place, key: Option<&str>, json: &[u8]) -> Result<(u16
     // as many bytes as were announced, and a server may refuse a request that it has not read to the end.
     let sent = send(body, json);
     answer.subscribe().block();
-    let response = answer
-        .get()
-        .and_then(Result::ok)
-        .ok_or_else(|| "the host has no answer".to_owned())?
-        .map_err(|error| match sent {
-            Ok(()) => said(&error),
-            Err(sending) => format!("{}; {sending}", said(&error)),
+    let response =
+        answer.get().and_then(Result::ok).ok_or_else(|| "the host has no answer".to_owned())?.map_err(|error| {
+            match sent {
+                Ok(()) => said(&error),
+                Err(sending) => format!("{}; {sending}", said(&error)),
+            }
         })?;
     let body = response.consume().map_err(|()| "the answer has no body".to_owned())?;
     let mut bytes = Vec::new();
