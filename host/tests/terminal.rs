@@ -60,7 +60,7 @@ fn tree_shows_the_shape_of_a_conversation_and_folds_what_is_long() {
 ├─○ user       Words 31  m31
 │ ┆ … 8 messages …
 │ ○ assistant  Words 40  m40
-◆ user       See [1]: the ␛[2J部署窗口 is [Friday]  b1
+◆ user       See [1]: the [2J部署窗口 is [Friday]  b1
 ";
     assert_eq!(printed(root.path(), &["tree", "-t", "t"]), expected);
     let narrow = printed(root.path(), &["tree", "-t", "t", "--width", "24"]);

@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn on_narrow_terminals_the_id_goes_first_and_the_text_stays() {
         assert_eq!(drawn(40, "讨论部署窗口 of Friday"), "● user  讨论部署窗口 of Friday  m1\n");
-        assert_eq!(drawn(20, "讨论部署窗口 of Friday"), "● user  讨论部署窗…\n");
+        assert_eq!(drawn(19, "讨论部署窗口 of Friday"), "● user  讨论部署窗…\n");
         assert_eq!(drawn(15, "讨论部署窗口 of Friday"), "● 讨论部署窗口…\n");
         assert_eq!(drawn(4, "讨论部署窗口 of Friday"), "● …\n");
     }

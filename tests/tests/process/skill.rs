@@ -63,7 +63,7 @@ fn every_command_of_the_skill_does_what_it_says() {
     }
     let out = |command: &str| String::from_utf8(talktree(command).stdout).unwrap();
     assert!(out("talktree memory --tenant me").contains("Port 8080."));
-    assert!(out("talktree search --tenant me deployment window").contains("window to Friday"));
+    assert!(out("talktree search --tenant me deployment window").contains("[window] to Friday"));
     assert!(out("talktree search --tenant me 'deploy*' --limit 5 --json").lines().count() >= 2);
     let history = out("talktree history --tenant me --session work --recent 16KiB");
     assert!(history.contains("Asked to move") && history.contains("ops/deploy.cron"), "{history}");
