@@ -167,3 +167,8 @@ impl Instance {
         self.prompts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
+
+/// An error of wasmtime as one of `anyhow`, which does not know it.
+pub fn plain(error: wasmtime::Error) -> anyhow::Error {
+    anyhow::Error::msg(format!("{error:#}"))
+}
