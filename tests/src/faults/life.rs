@@ -58,9 +58,9 @@ struct Known {
     compacted: usize,
 }
 
-/// Lives of a length.
+/// A life of a length.
 pub fn generate(seed: u64, steps: usize) -> Vec<Step> {
-    let mut life = Life { random: Random::new(seed, 1), known: Default::default(), made: 0, forks: 0 };
+    let mut life = Life { random: Random::new(seed, 1), known: Default::default(), made: 0, forks: Vec::new() };
     let mut all: Vec<Step> = vec![
         Step::Call("configure", json!({"compactAfter": 2_000, "keepRecentTokens": 300, "autoCompact": "off"})),
         Step::Call("defineBlock", json!({"label": "memory", "content": "Nothing yet."})),
@@ -77,7 +77,8 @@ struct Life {
     random: Random,
     known: [Known; 2],
     made: u64,
-    forks: u64,
+    /// Sessions that were made of others, and are there.
+    forks: Vec<String>,
 }
 
 impl Life {
@@ -157,14 +158,16 @@ impl Life {
             }
             23 => Step::Call("setTitle", json!({"session": session, "title": format!("Title {}", self.made)})),
             24 => {
-                self.forks += 1;
-                Step::Call("forkSession", json!({"session": session, "newSession": format!("fork{}", self.forks)}))
+                // There is nothing to be had of an empty session.
+                self.pick(at)?;
+                let fork = format!("fork{}", self.made);
+                if self.forks.contains(&fork) {
+                    return None;
+                }
+                self.forks.push(fork.clone());
+                Step::Call("forkSession", json!({"session": session, "newSession": fork}))
             }
-            25 => {
-                let fork = self.forks.checked_sub(1).map(|before| before + 1)?;
-                self.forks += 1;
-                Step::Call("deleteSession", json!({"session": format!("fork{fork}")}))
-            }
+            25 => Step::Call("deleteSession", json!({"session": self.forks.pop()?})),
             26 => Step::Call("search", json!({"query": self.word()})),
             27 if self.random.once_in(3) => {
                 self.known[at] = Known::default();

@@ -25,13 +25,19 @@ pub use store::{Failure, Store};
 /// How long something is done.
 #[derive(Clone, Copy, Debug)]
 pub struct Amount {
-    /// Out of so many moments one is tried, drawn by the seed. 1: every one.
+    /// Of so many moments one is tried. 1: every one.
     pub one_in: u64,
 }
 
 impl Amount {
-    /// Whether this moment is tried.
-    fn wants(self, random: &mut Random) -> bool {
-        self.one_in <= 1 || random.once_in(self.one_in)
+    /// Which moments are tried: each n-th, from a drawn one on.
+    fn picks(self, random: &mut Random) -> impl FnMut() -> bool + use<> {
+        let one_in = self.one_in.max(1);
+        let mut next = random.below(one_in);
+        move || {
+            let picked = next == 0;
+            next = if picked { one_in - 1 } else { next - 1 };
+            picked
+        }
     }
 }

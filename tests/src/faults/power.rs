@@ -59,10 +59,16 @@ pub fn run(reference: &Reference, lived: Durability, promised: Durability, amoun
     let mut seen = HashSet::new();
     let mut disk = Disk::default();
     let (mut acknowledged, mut synced) = (0, 0);
+    let mut picks = amount.picks(&mut random);
     for at in 0..=events.len() {
-        // Between two syncs nothing becomes safe, so the moment before the next one has all that the others have.
-        let is_moment = events.get(at).is_none_or(|event| matches!(event, Event::Sync(_) | Event::SyncDirectory));
-        if is_moment && amount.wants(&mut random) {
+        let is_moment = events.get(at).is_none_or(|event| match event {
+            // Between two syncs nothing becomes safe, so the moment before the next one has all that the others have.
+            Event::Sync(_) | Event::SyncDirectory => true,
+            // Where there are few syncs there is too much in the air for all of it to be tried.
+            Event::Acknowledged(_) => lived == Durability::Normal,
+            _ => false,
+        });
+        if is_moment && picks() {
             let from = if durability == Durability::Full { acknowledged } else { synced };
             let moment = Moment { from, to: (acknowledged + 1).min(reference.steps.len()) };
             tried.moments += 1;

@@ -136,24 +136,13 @@ impl fmt::Display for Tried {
 /// An error is of the wrong kind, something acknowledged is missing, something is there by half, or the store does not
 /// go on.
 pub fn run(reference: &Reference, durability: Durability, wrong: Wrong, amount: Amount) -> Result<Tried> {
-    let mut random = Random::new(reference.seed, 3);
-    let mut tried = Tried::default();
-    for at in 0.. {
-        if at > 0 && !amount.wants(&mut random) {
-            if at < tried.requests {
-                continue;
-            }
-            break;
-        }
+    let mut picks = amount.picks(&mut Random::new(reference.seed, 3));
+    // How many there are is known from a life in which nothing goes wrong.
+    let requests = live(reference, durability, wrong, u64::MAX)?.requests;
+    let mut tried = Tried { requests, ..Tried::default() };
+    for at in (0..requests).filter(|_| picks()) {
         let life = live(reference, durability, wrong, at)
             .with_context(|| format!("seed {} ({durability:?}), {wrong:?} at request {at}", reference.seed))?;
-        if at == 0 {
-            // Everything after the first is counted anew: how many there are is known from a life without any fault.
-            tried.requests = live(reference, durability, wrong, u64::MAX)?.requests;
-        }
-        if at >= tried.requests {
-            break;
-        }
         tried.lives += 1;
         tried.failures += life.failures;
     }
