@@ -8,6 +8,7 @@ mod guest;
 mod host;
 mod process;
 mod project;
+mod proof;
 mod published;
 mod setup;
 mod test;
@@ -28,6 +29,7 @@ Examples:
   cargo xtask setup --check     what is missing on this machine, without installing it
   cargo xtask bench             how the component compares with the engine natively
   cargo xtask load              64 clients, 200 tenants, 100,000 calls, kills; 5,000 tenants in turn; hostile neighbours
+  cargo xtask proof --quick     power lost, disks full, processes killed: what is acknowledged stays
   cargo xtask differential      the same random calls here and on Cloudflare's Sessions, for ten seconds
   eval \"$(cargo xtask env)\"     then plain cargo builds the guest, too
 
@@ -95,6 +97,8 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Do everything to lose something: power, disks, memory, kills, several on one directory, load, random calls; hours
+    Proof(proof::Options),
     /// Make the same random calls on Talktree and on the published Sessions of Cloudflare, and compare the answers
     Differential {
         /// Arguments of the driver, such as --seconds 600 and --seed 1
@@ -134,6 +138,7 @@ fn run(task: Task) -> Result<()> {
         Task::Test(options) => test::command(&options),
         Task::Bench { arguments } => host::bench(&arguments),
         Task::Load { arguments } => host::load(&arguments),
+        Task::Proof(options) => proof::command(&options),
         Task::Picture => ecosystem::picture(),
         Task::Differential { arguments } => ecosystem::differential::command(&arguments),
         Task::Env { cargo_component } => guest::print_environment(cargo_component),
