@@ -1,0 +1,39 @@
+//! What must hold for any bytes: one function for each fuzz target of the engine.
+//!
+//! A check takes bytes, does something with the engine that they decide, and panics where a promise is broken. The
+//! targets in `fuzz/` hand it what libFuzzer makes up; a test of this crate hands it the inputs that are kept in
+//! `fuzz/corpus`, and some that are made from them, without instrumentation and in seconds. So what a fuzzer found once
+//! is tested for ever. `docs/fuzzing.md` says what each one promises.
+#![deny(missing_docs)]
+#![allow(clippy::unwrap_used, reason = "a promise that does not hold is a panic")]
+
+mod bytes;
+mod cursors;
+mod damage;
+mod database;
+mod lines;
+mod message;
+pub mod mutate;
+mod query;
+mod reads;
+mod scratch;
+mod seed;
+mod writes;
+
+pub use cursors::cursors;
+pub use database::database;
+pub use lines::lines;
+pub use message::message;
+pub use query::query;
+
+/// A check.
+pub type Check = fn(&[u8]);
+
+/// All checks by the names of their targets, which are those of the folders in `fuzz/corpus`.
+pub const CHECKS: &[(&str, Check)] = &[
+    ("message", message),
+    ("query", query),
+    ("cursors", cursors),
+    ("lines", lines),
+    ("database", database),
+];
