@@ -494,7 +494,7 @@ impl Tx<'_> {
             match self.next_in_chain(from.before())? {
                 Some(first) if first <= to => return Ok(Some(first)),
                 _ if depth == end.depth => return Ok(None),
-                _ => from = Key::start(self.chain_at_depth(end, depth + 1)?.key).after(),
+                _ => from = Key::new(self.chain_at_depth(end, depth + 1)?.key, 1),
             }
         }
     }

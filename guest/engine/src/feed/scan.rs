@@ -224,7 +224,11 @@ impl Tx<'_> {
         while from <= to {
             let middle = from + (to - from) / 2;
             match first_from(middle)? {
-                Some((key, number)) if number <= event => from = key.seq().saturating_add(1),
+                Some((key, number)) if number <= event => match key.seq().checked_add(1) {
+                    Some(behind) => from = behind,
+                    // Nothing is behind the last number that there is.
+                    None => break,
+                },
                 Some((key, _)) => {
                     best = Some(key);
                     match middle.checked_sub(1) {
