@@ -72,7 +72,10 @@ pub fn cursors(data: &[u8]) {
         if !ours {
             let known = given(store, call, session).is_some_and(|given| given == cursor);
             let refused = match &first {
-                Err(error) => error.kind == Kind::StaleCursor,
+                Err(error) => {
+                    allowed(call, error);
+                    true
+                }
                 Ok(answer) => answer.reset || call == Call::Changes && cursor == "f0",
             };
             assert!(refused || known, "{call:?} takes {cursor:?}, which is none of ours: {first:?}");
