@@ -508,7 +508,7 @@ fn write_configuration(out: &mut String, session: Option<&str>, own: &Configurat
 
 impl Tx<'_> {
     /// The keys of the next messages of a session behind a seq, by seq. Each run of writing went to one chain.
-    fn keys_by_seq(&self, session: &Session, after: u32, until: u32) -> Result<Vec<Key>> {
+    pub(super) fn keys_by_seq(&self, session: &Session, after: u32, until: u32) -> Result<Vec<Key>> {
         let mut found = Vec::new();
         let mut runs = self.statement(
             "SELECT seq, chain FROM run WHERE session = ?1 AND seq <= ?3 AND seq >=
