@@ -14,7 +14,7 @@ const MAX_PAGES: usize = 20_000;
 const PAGE: u32 = 7;
 
 /// Messages of a session that are looked at one by one.
-const ONE_BY_ONE: usize = 24;
+const ONE_BY_ONE: usize = 6;
 
 /// Queries that find something in most stores.
 const QUERIES: [&str; 6] = ["deploy", "部", "\"window deploy\" s*", "merge rollback", "x", "summary"];
@@ -107,7 +107,7 @@ impl<P: Place, J: FnMut(&str, &Error)> Reader<'_, P, J> {
 
     fn search(&mut self, session: Option<&str>) {
         for fields in [SearchFields::default(), ALL_FIELDS] {
-            for query in QUERIES {
+            for query in QUERIES.into_iter().take(if session.is_none() { QUERIES.len() } else { 2 }) {
                 let session = session.map(str::to_owned);
                 let mut options = SearchOptions { session, fields, limit: Some(PAGE), ..SearchOptions::default() };
                 self.pages("search", |store, cursor| {

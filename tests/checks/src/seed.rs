@@ -108,7 +108,6 @@ fn main_session(store: &mut Store<Directory>) {
     for (id, part) in [("call", call), ("result", result), ("open", &call.replace("c1", "c2"))] {
         import(store, "", &format!(r#"{{"id":"{id}","role":"assistant","parts":[{part}]}}"#));
     }
-    import(store, "", &message("large", "assistant", &"all work and no play ".repeat(20_000)));
     import(store, "", r#"{"id":"odd","role":"user","metadata":{"owner":"x","n":1e3},"parts":[]}"#);
     let change = ConfigurationChange {
         compact_after: Setting::Value(100),
@@ -147,8 +146,11 @@ fn branches(store: &mut Store<Directory>) {
             under = Parent::Id(id);
         }
     }
+    // On a path of its own, so that most reads cost little.
     let root = AppendOptions { parent: Parent::Root, ..AppendOptions::default() };
     store.append_message("", &message("root", "system", "a second root"), &root).unwrap();
+    let large = message("large", "assistant", &"all work and no play ".repeat(6_500));
+    store.append_message("", &large, &AppendOptions::default()).unwrap();
     store.delete_messages("", &["b12-0".to_owned()], DeleteMode::Subtree, false).unwrap();
     store.set_leaf("", Some("m39")).unwrap();
     store.set_title("", Some("The main one"), false).unwrap();

@@ -242,6 +242,17 @@ impl Tx<'_> {
         Ok(best)
     }
 
+    /// Looks at some of the events behind a number. Answers the last of them; none: there are no more.
+    pub(crate) fn look_at_events(&self, after: i64, end: i64) -> Result<Option<i64>> {
+        let everything = Filter { sessions: None, kinds: Vec::new() };
+        let found = self.entries_after(&everything, after, MAX_ROWS)?;
+        for entry in &found.entries {
+            entry.ids(self)?;
+            self.name_of(&entry.session)?;
+        }
+        Ok(found.entries.last().map(|entry| entry.number).filter(|&last| last < end))
+    }
+
     fn pieces_of_ids(&self, event: i64) -> Result<Vec<u8>> {
         let mut list = Vec::new();
         let mut statement = self.statement("SELECT data FROM event_ids WHERE event = ?1 ORDER BY key")?;
