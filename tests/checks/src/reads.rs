@@ -19,6 +19,14 @@ const ONE_BY_ONE: usize = 6;
 /// Queries that find something in most stores.
 const QUERIES: [&str; 6] = ["deploy", "部", "\"window deploy\" s*", "merge rollback", "x", "summary"];
 
+/// How paths are read: newest first, with summaries, and where media goes.
+const VIEWS: [(bool, bool, MediaMode); 4] = [
+    (false, true, MediaMode::Inline),
+    (true, true, MediaMode::Reference),
+    (false, false, MediaMode::Reference),
+    (true, false, MediaMode::Inline),
+];
+
 /// A store that is being read, and what is told of its errors.
 pub(crate) struct Reader<'a, P, J> {
     pub(crate) store: &'a mut Store<P>,
@@ -30,7 +38,7 @@ pub(crate) struct Reader<'a, P, J> {
 pub(crate) fn everything<P: Place>(store: &mut Store<P>, sessions: &[&str], judge: impl FnMut(&str, &Error)) {
     let mut reader = Reader { store, judge };
     reader.whole_store();
-    let listed = reader.pages("list-sessions", |store, cursor| store.list_sessions(cursor, Some(PAGE)));
+    let (listed, _) = reader.pages("list-sessions", |store, cursor| store.list_sessions(cursor, Some(PAGE)));
     let mut all: Vec<String> = listed.into_iter().map(|entry| entry.id).collect();
     all.extend(sessions.iter().map(|&id| id.to_owned()));
     all.sort();
@@ -52,20 +60,20 @@ impl<P: Place, J: FnMut(&str, &Error)> Reader<'_, P, J> {
         }
     }
 
-    /// All pages of a call, up to one that fails.
+    /// All pages of a call, up to one that fails, and whether none did.
     pub(crate) fn pages<T>(
         &mut self,
         name: &str,
         mut next: impl FnMut(&mut Store<P>, Option<&str>) -> Result<Page<T>>,
-    ) -> Vec<T> {
+    ) -> (Vec<T>, bool) {
         let mut all = Vec::new();
         let mut cursor: Option<String> = None;
         for _ in 0..MAX_PAGES {
-            let Some(page) = self.call(name, |store| next(store, cursor.as_deref())) else { return all };
+            let Some(page) = self.call(name, |store| next(store, cursor.as_deref())) else { return (all, false) };
             all.extend(page.items);
             cursor = page.cursor;
             if cursor.is_none() {
-                return all;
+                return (all, true);
             }
         }
         panic!("{name} does not end: {MAX_PAGES} pages with {} things", all.len());
@@ -127,12 +135,12 @@ impl<P: Place, J: FnMut(&str, &Error)> Reader<'_, P, J> {
         self.pieces("export-lines", |store, cursor| Ok(store.export_lines(Some(session), cursor, Some(3000))?.cursor));
         self.search(Some(session));
         self.memory(session);
-        let nodes = self.pages("list-messages", |store, cursor| store.list_messages(session, cursor, Some(PAGE)));
-        self.history(session, None);
+        let (nodes, _) = self.pages("list-messages", |store, cursor| store.list_messages(session, cursor, Some(PAGE)));
+        self.history(session, None, &VIEWS);
         self.branches(session, &BranchPoint::Root);
         let step = nodes.len() / ONE_BY_ONE + 1;
-        for node in nodes.iter().step_by(step) {
-            self.message(session, &node.id);
+        for (number, node) in nodes.iter().step_by(step).enumerate() {
+            self.message(session, &node.id, VIEWS[number % VIEWS.len()]);
         }
     }
 
@@ -150,18 +158,14 @@ impl<P: Place, J: FnMut(&str, &Error)> Reader<'_, P, J> {
         self.call("call-tool", |store| store.call_tool(session, "session_search", search));
     }
 
-    fn history(&mut self, session: &str, leaf: Option<&str>) {
+    fn history(&mut self, session: &str, leaf: Option<&str>, views: &[(bool, bool, MediaMode)]) {
         let leaf_id = leaf.map(str::to_owned);
-        for (newest_first, overlays, media) in [
-            (false, true, MediaMode::Inline),
-            (true, true, MediaMode::Reference),
-            (false, false, MediaMode::Reference),
-            (true, false, MediaMode::Inline),
-        ] {
+        for &(newest_first, overlays, media) in views {
             let view = HistoryView { leaf_id: leaf_id.clone(), newest_first, overlays, media };
             let options = ReadOptions { view: view.clone(), batch_size: Some(PAGE), max_batch_bytes: Some(2000) };
-            let paged = self.pages("read-history", |store, cursor| store.read_history(session, &options, cursor));
-            if let Some(whole) = self.call("get-history", |store| store.get_history(session, &view)) {
+            let (paged, complete) = self.pages("read-history", |store, cursor| store.read_history(session, &options, cursor));
+            let whole = self.call("get-history", |store| store.get_history(session, &view));
+            if let (Some(whole), true) = (whole, complete) {
                 let ids = |messages: &[Message]| messages.iter().map(|message| message.id.clone()).collect::<Vec<_>>();
                 assert_eq!(ids(&paged), ids(&whole), "pages of {session:?} to {leaf:?} and its whole history");
             }
@@ -179,9 +183,9 @@ impl<P: Place, J: FnMut(&str, &Error)> Reader<'_, P, J> {
         self.pages("get-branches", |store, cursor| store.get_branches(session, point, cursor, Some(2)));
     }
 
-    fn message(&mut self, session: &str, id: &str) {
+    fn message(&mut self, session: &str, id: &str, view: (bool, bool, MediaMode)) {
         self.branches(session, &BranchPoint::Id(id.to_owned()));
-        self.history(session, Some(id));
+        self.history(session, Some(id), &[view]);
         let inline = self.call("get-message", |store| store.get_message(session, id, MediaMode::Inline)).flatten();
         let blank = self.call("get-message", |store| store.get_message(session, id, MediaMode::Reference)).flatten();
         if let Some(message) = &inline {
