@@ -353,6 +353,10 @@ impl<'a, 'tx, 'l> Taker<'a, 'tx, 'l> {
             .tx
             .find_message(&session, &parent_id)?
             .ok_or_else(|| format!("its parent {parent_id:?} is not there"))?;
+        if let Some(place) = self.tx.known_empty_place(&session, seq, parent)? {
+            self.tx.remember(session.key, seq, place.number() as i64)?;
+            return Ok(());
+        }
         let above = below.map(|below| self.empty_place(below)).transpose()?.flatten().unwrap_or(parent);
         self.tx.remember(session.key, seq, -(above.number() as i64))?;
         Ok(())
