@@ -7,6 +7,12 @@ impl Tx<'_> {
     /// Rows that belong to nothing.
     pub(super) fn strays(&self, problems: &mut Vec<String>) -> Result<()> {
         for (what, sql) in [
+            (
+                "rows whose keys no row can have",
+                "SELECT (SELECT count(*) FROM session WHERE key < 1) + (SELECT count(*) FROM chain WHERE key < 1)
+                   + (SELECT count(*) FROM overlay WHERE key < 1) + (SELECT count(*) FROM block WHERE key < 1)
+                   + (SELECT count(*) FROM sqlite_sequence WHERE seq NOT BETWEEN 0 AND 9007199254740991)",
+            ),
             ("messages without a chain", "SELECT count(*) FROM message WHERE key >> 32 NOT IN (SELECT key FROM chain)"),
             (
                 "messages on a chain of another session",

@@ -7,6 +7,7 @@ use rusqlite::{OptionalExtension, params};
 
 use super::places::EmptyPlace;
 use super::{VERSION, memory};
+use crate::chain::damaged;
 use crate::cursor::{Purpose, stale};
 use crate::error::{Error, Kind, Result};
 use crate::key::Key;
@@ -217,6 +218,9 @@ impl Writer<'_, '_> {
     }
 
     fn begin(&mut self, key: i64) -> Result<()> {
+        if key <= STORE {
+            return Err(damaged(format!("a session has the key {key}")));
+        }
         self.open = None;
         self.at = At { session: key, ..At::default() };
         self.open()?;
@@ -412,6 +416,9 @@ impl Writer<'_, '_> {
             self.next_part();
             return Ok(());
         };
+        if key < 1 {
+            return Err(damaged(format!("a block has the key {key}")));
+        }
         memory::write_block(out, self.open.as_ref().map(|open| open.id.as_str()), &block);
         self.at.position = key.unsigned_abs();
         Ok(())
