@@ -1,4 +1,4 @@
-//! What must hold for any bytes: one function for each fuzz target of the engine.
+//! What must hold for any bytes: one function for each fuzz target.
 //!
 //! A check takes bytes, does something with the engine that they decide, and panics where a promise is broken. The
 //! targets in `fuzz/` hand it what libFuzzer makes up; a test of this crate hands it the inputs that are kept in
@@ -11,20 +11,35 @@ mod bytes;
 mod cursors;
 mod damage;
 mod database;
+mod error;
+#[allow(dead_code, unreachable_pub, reason = "sources of the host, of which a check uses a part")]
+#[path = "../../../host/src/import/mod.rs"]
+mod import;
+mod importers;
 mod lines;
 mod message;
 pub mod mutate;
 mod query;
 mod reads;
+#[allow(dead_code, reason = "sources of the host, of which a check uses a part")]
+mod rpc;
 mod scratch;
 mod seed;
+mod tenant;
 mod writes;
+
+// Names by which the sources of the host know what they need of it.
+use error::{Error, ErrorKind};
+use talktree_engine::{ImportItem, LinesReport};
+use tenant::{Session, Tenant};
 
 pub use cursors::cursors;
 pub use database::database;
+pub use importers::importers;
 pub use lines::lines;
 pub use message::message;
 pub use query::query;
+pub use rpc::rpc;
 
 /// A check.
 pub type Check = fn(&[u8]);
@@ -36,4 +51,6 @@ pub const CHECKS: &[(&str, Check)] = &[
     ("cursors", cursors),
     ("lines", lines),
     ("database", database),
+    ("importers", importers),
+    ("rpc", rpc),
 ];
