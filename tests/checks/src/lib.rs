@@ -7,12 +7,16 @@
 #![deny(missing_docs)]
 #![allow(clippy::unwrap_used, reason = "a promise that does not hold is a panic")]
 
+#[allow(dead_code, unreachable_pub, reason = "sources of the host, of which a check uses a part")]
+#[path = "../../../host/src/access.rs"]
+mod access;
 mod bytes;
 mod cursors;
 mod damage;
 mod database;
+#[allow(dead_code, reason = "what sources of the host need of it, of which a check uses a part")]
 mod error;
-#[allow(dead_code, unreachable_pub, reason = "sources of the host, of which a check uses a part")]
+#[allow(dead_code, unreachable_pub, unused_imports, reason = "sources of the host, of which a check uses a part")]
 #[path = "../../../host/src/import/mod.rs"]
 mod import;
 mod importers;
@@ -26,6 +30,8 @@ mod rpc;
 mod scratch;
 mod seed;
 mod tenant;
+#[allow(dead_code, unreachable_pub, reason = "sources of the host, of which a check uses a part")]
+mod tokens;
 mod writes;
 
 // Names by which the sources of the host know what they need of it.
@@ -40,6 +46,7 @@ pub use lines::lines;
 pub use message::message;
 pub use query::query;
 pub use rpc::rpc;
+pub use tokens::tokens;
 
 /// A check.
 pub type Check = fn(&[u8]);
@@ -53,4 +60,5 @@ pub const CHECKS: &[(&str, Check)] = &[
     ("database", database),
     ("importers", importers),
     ("rpc", rpc),
+    ("tokens", tokens),
 ];

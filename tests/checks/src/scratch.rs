@@ -45,7 +45,8 @@ pub(crate) fn open(directory: &Path) -> Store<Directory> {
     Store::new(Directory::new(directory), options)
 }
 
-fn directory() -> TempDir {
+/// A directory that goes with its owner.
+pub(crate) fn directory() -> TempDir {
     let memory = Path::new("/dev/shm");
     let made = if cfg!(target_os = "linux") && memory.is_dir() { TempDir::new_in(memory) } else { TempDir::new() };
     made.unwrap()

@@ -68,4 +68,4 @@ macro_rules! targets {
     };
 }
 
-targets!(message, query, cursors, lines, database, importers, rpc);
+targets!(message, query, cursors, lines, database, importers, rpc, tokens);
