@@ -138,7 +138,7 @@ impl Tx<'_> {
                  FROM message WHERE key >= ?1 AND key <= ?2",
                 )?
                 .query_row(params![part.first, part.last], |row| {
-                    Ok(Sum { bytes: row.get(0)?, tokens: row.get(1)?, outside: row.get(2)?, gone: row.get(3)? })
+                    Sum::from_row(row)
                 })?;
             self.forget_words(part.first, part.last)?;
             self.delete_texts(part.first, part.last)?;

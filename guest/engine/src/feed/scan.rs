@@ -224,7 +224,11 @@ impl Tx<'_> {
         while from <= to {
             let middle = from + (to - from) / 2;
             match first_from(middle)? {
-                Some((key, number)) if number <= event => from = key.seq().saturating_add(1),
+                Some((key, number)) if number <= event => match key.seq().checked_add(1) {
+                    Some(behind) => from = behind,
+                    // Nothing is behind the last number that there is.
+                    None => break,
+                },
                 Some((key, _)) => {
                     best = Some(key);
                     match middle.checked_sub(1) {
@@ -236,6 +240,17 @@ impl Tx<'_> {
             }
         }
         Ok(best)
+    }
+
+    /// Looks at some of the events behind a number. Answers the last of them; none: there are no more.
+    pub(crate) fn look_at_events(&self, after: i64, end: i64) -> Result<Option<i64>> {
+        let everything = Filter { sessions: None, kinds: Vec::new() };
+        let found = self.entries_after(&everything, after, MAX_ROWS)?;
+        for entry in &found.entries {
+            entry.ids(self)?;
+            self.name_of(&entry.session)?;
+        }
+        Ok(found.entries.last().map(|entry| entry.number).filter(|&last| last < end))
     }
 
     fn pieces_of_ids(&self, event: i64) -> Result<Vec<u8>> {

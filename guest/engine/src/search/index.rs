@@ -135,8 +135,10 @@ impl Tx<'_> {
         let (runs, all) = self.runs_after(state.event)?;
         let end = runs.last().map(|run| run.until);
         for run in runs {
-            let Some(mut next) = self.first_after(run, state.event)? else { continue };
-            while let Some((head, event, body)) = self.message_from(next, run)? {
+            let mut next = self.first_after(run, state.event)?;
+            while let Some(at) = next
+                && let Some((head, event, body)) = self.message_from(at, run)?
+            {
                 if bytes > 0 && (bytes >= STEP_BYTES || messages == STEP_MESSAGES) {
                     self.save_index_state(state)?;
                     return Ok(true);
@@ -193,18 +195,18 @@ impl Tx<'_> {
                 .optional()?;
             Ok(found)
         };
-        // Behind `low` everything may be later, and nothing before `high` has been found to be.
-        let (mut low, mut high) = (run.first.seq(), u32::MAX);
-        match at(low)? {
+        // From `low` on everything may be later, and nothing before `high` has been found to be. Both may be behind the
+        // last number that there is.
+        let mut low = match at(run.first.seq())? {
             Some((key, found)) if found > event => return Ok((found < run.until).then_some(key)),
-            Some((key, _)) => low = key.seq().saturating_add(1),
+            Some((key, _)) => u64::from(key.seq()) + 1,
             None => return Ok(None),
-        }
-        let mut result = None;
+        };
+        let (mut high, mut result) = (1 << 32, None);
         while low < high {
             let middle = low + (high - low) / 2;
-            match at(middle)? {
-                Some((key, found)) if found <= event => low = key.seq().saturating_add(1),
+            match at(middle as u32)? {
+                Some((key, found)) if found <= event => low = u64::from(key.seq()) + 1,
                 Some(later) => (result, high) = (Some(later), middle),
                 None => high = middle,
             }

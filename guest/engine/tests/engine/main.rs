@@ -10,6 +10,7 @@ mod damage;
 mod depth;
 mod files;
 mod full;
+mod last_seq;
 mod limit;
 #[path = "../places/mount.rs"]
 mod mount;
