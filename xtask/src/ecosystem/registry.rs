@@ -10,9 +10,10 @@ use crate::{guest::component, process::run, project::target_dir, test::Outcome};
 /// What a registry calls the components.
 const PACKAGES: [&str; 2] = ["talktree:sessions@0.1.0", "talktree:sessions-standalone@0.1.0"];
 
-/// Publishes both components, and looks whether the same bytes come back.
+/// Publishes both components, and looks whether the same bytes come back. (wkg 0.16.1 takes no component at all: it asks
+/// for a version in a place where a component has none, whatever `--package` says.)
 pub(super) fn run_wkg() -> Result<Outcome> {
-    let wkg = cargo_program("wkg", "0.16.1", &["--no-default-features"])?.join("wkg");
+    let wkg = cargo_program("wkg", "0.15.1", &["--no-default-features"])?.join("wkg");
     let place = target_dir()?.join("ecosystem/registry");
     if place.exists() {
         fs::remove_dir_all(&place).with_context(|| format!("remove {}", place.display()))?;

@@ -1,6 +1,9 @@
 //! What comes in with the dependencies: under which licences, from where, and what is known to be wrong with it.
 
-use std::{path::PathBuf, process::Command};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use anyhow::Result;
 
