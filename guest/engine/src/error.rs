@@ -131,7 +131,9 @@ fn of_code(code: rusqlite::ffi::Error, detail: &str) -> Error {
         ErrorCode::NotADatabase => (Kind::NotAStore, "the file is not a database; it was left alone"),
         // The statements are ours and right: where a table or a column is missing, a rule of the schema is broken or a
         // sum has no place in an integer the file says something that no store says.
-        ErrorCode::DatabaseCorrupt | ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch => (Kind::Corrupt, DAMAGED),
+        ErrorCode::DatabaseCorrupt | ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch => {
+            (Kind::Corrupt, DAMAGED)
+        }
         ErrorCode::Unknown if contradicts(code.extended_code, detail) => (Kind::Corrupt, DAMAGED),
         ErrorCode::OutOfMemory => (Kind::OverLimit, "the memory limit does not allow this; raise it or ask for less"),
         ErrorCode::TooBig => (Kind::OverLimit, "this is larger than a store can hold"),

@@ -54,9 +54,7 @@ pub fn database(data: &[u8]) {
 
 /// Whether an error says what is wrong with a store that is damaged: nothing else is wrong here.
 fn typed(name: &str, error: &Error) {
-    let wrong = matches!(
-        error.kind,
-        Kind::Other | Kind::Busy | Kind::ReadOnly | Kind::NotConfigured | Kind::InvalidMessage
-    );
+    let wrong =
+        matches!(error.kind, Kind::Other | Kind::Busy | Kind::ReadOnly | Kind::NotConfigured | Kind::InvalidMessage);
     assert!(!wrong, "{name} on a damaged store: {:?}: {error}", error.kind);
 }

@@ -60,7 +60,10 @@ fn in_order(report: &Report, memory: &Memory) {
     for session in &report.sessions {
         let mut seen = BTreeSet::new();
         for stored in memory.messages(&session.id) {
-            assert!(stored.parent_id.as_ref().is_none_or(|parent| seen.contains(parent.as_str())), "parents come first");
+            assert!(
+                stored.parent_id.as_ref().is_none_or(|parent| seen.contains(parent.as_str())),
+                "parents come first"
+            );
             assert!(seen.insert(stored.id.as_str()), "ids are unique");
         }
         if session.leaf_chosen {

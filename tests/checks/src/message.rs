@@ -96,7 +96,10 @@ fn accepted(text: &str, incoming: &Incoming<'_>, keys: &[String]) {
         assert!(merged.contains(r#""owner":[1e9]"#), "a reserved key got lost: {merged}");
         // A `null` says no more than nothing, and makes room for what is kept.
         let null = only_metadata(kept).ends_with("null}");
-        assert!(null || same_without_reserved(kept, merged, keys), "{kept} and {merged} differ in more than reserved keys");
+        assert!(
+            null || same_without_reserved(kept, merged, keys),
+            "{kept} and {merged} differ in more than reserved keys"
+        );
     }
 }
 

@@ -163,7 +163,8 @@ impl<P: Place, J: FnMut(&str, &Error)> Reader<'_, P, J> {
         for &(newest_first, overlays, media) in views {
             let view = HistoryView { leaf_id: leaf_id.clone(), newest_first, overlays, media };
             let options = ReadOptions { view: view.clone(), batch_size: Some(PAGE), max_batch_bytes: Some(2000) };
-            let (paged, complete) = self.pages("read-history", |store, cursor| store.read_history(session, &options, cursor));
+            let (paged, complete) =
+                self.pages("read-history", |store, cursor| store.read_history(session, &options, cursor));
             let whole = self.call("get-history", |store| store.get_history(session, &view));
             if let (Some(whole), true) = (whole, complete) {
                 let ids = |messages: &[Message]| messages.iter().map(|message| message.id.clone()).collect::<Vec<_>>();

@@ -62,7 +62,10 @@ pub fn tokens(data: &[u8]) {
         _ => {
             if let Ok(keys) = Keys::parse(&choices.text()) {
                 for algorithm in ["none", "HS256", "RS256", "ES256", "EdDSA", ""] {
-                    assert!(!keys.verify(algorithm, None, b"message", b""), "no signature at all is taken by {algorithm}");
+                    assert!(
+                        !keys.verify(algorithm, None, b"message", b""),
+                        "no signature at all is taken by {algorithm}"
+                    );
                     assert!(!keys.verify(algorithm, Some("k"), b"message", &[0; 64]), "zeros are a signature");
                 }
             }

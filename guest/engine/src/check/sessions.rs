@@ -43,8 +43,10 @@ impl Tx<'_> {
 
     /// What sessions have beside their messages: summaries, blocks, prompts, settings.
     pub(super) fn wrong_parts_of_sessions(&mut self, problems: &mut Vec<String>) -> Result<()> {
-        let ids: Vec<String> =
-            self.statement("SELECT id FROM session ORDER BY key")?.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let ids: Vec<String> = self
+            .statement("SELECT id FROM session ORDER BY key")?
+            .query_map([], |row| row.get(0))?
+            .collect::<Result<_, _>>()?;
         let looked = self.wrong_blocks(0);
         note(problems, "the store", looked)?;
         for id in ids {

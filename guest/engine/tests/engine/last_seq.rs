@@ -10,7 +10,8 @@ use super::common::{kind, message, store};
 fn at_the_end(directory: &std::path::Path) -> Store<Directory> {
     let mut store = store(directory);
     for (id, seq, parent) in [("last but one", u32::MAX - 1, ""), ("last", u32::MAX, r#""parentId":"last but one","#)] {
-        let line = format!(r#"{{"type":"message","session":"",{parent}"seq":{seq},"message":{}}}"#, message(id, "hello"));
+        let line =
+            format!(r#"{{"type":"message","session":"",{parent}"seq":{seq},"message":{}}}"#, message(id, "hello"));
         assert_eq!(store.import_lines(None, &line).unwrap()[0].imported, 1);
         // Each is taken into the index by itself.
         assert!(store.search("hello", &SearchOptions::default()).unwrap().items.iter().any(|found| found.id == id));
