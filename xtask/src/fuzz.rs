@@ -167,7 +167,8 @@ impl Fuzzer {
                 if let Some(count) = line.split("cov: ").nth(1).and_then(|rest| rest.split(' ').next()) {
                     reached = count.parse().unwrap_or(reached);
                 }
-                if !line.starts_with('#') || line.contains("pulse") || line.contains("INITED") {
+                // Neither each new input nor the words that it has learned.
+                if !line.starts_with(['#', '"']) || line.contains("pulse") || line.contains("INITED") {
                     eprintln!("{line}");
                 }
             }
