@@ -4,6 +4,7 @@ mod artifacts;
 mod binaries;
 mod components;
 mod ecosystem;
+mod fuzz;
 mod guest;
 mod host;
 mod process;
@@ -31,6 +32,8 @@ Examples:
   cargo xtask load              64 clients, 200 tenants, 100,000 calls, kills; 5,000 tenants in turn; hostile neighbours
   cargo xtask proof --quick     power lost, disks full, processes killed: what is acknowledged stays
   cargo xtask differential      the same random calls here and on Cloudflare's Sessions, for ten seconds
+  cargo xtask fuzz --seconds 600 --target database
+                                ten minutes of damaged database files, and how to repeat what that finds
   eval \"$(cargo xtask env)\"     then plain cargo builds the guest, too
 
 Exit codes: 0 done, 1 failed, 2 no such command or option, 3 something has to be installed by hand (it says what).
@@ -105,6 +108,8 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Fuzz with libFuzzer, one target after the other, beginning with the kept corpus
+    Fuzz(fuzz::Options),
     /// Take the pictures of the page that README.md shows, with the program that was built
     Picture,
     /// Print the environment that the guest is built with, for a shell to evaluate
@@ -139,6 +144,7 @@ fn run(task: Task) -> Result<()> {
         Task::Bench { arguments } => host::bench(&arguments),
         Task::Load { arguments } => host::load(&arguments),
         Task::Proof(options) => proof::command(&options),
+        Task::Fuzz(options) => fuzz::command(&options),
         Task::Picture => ecosystem::picture(),
         Task::Differential { arguments } => ecosystem::differential::command(&arguments),
         Task::Env { cargo_component } => guest::print_environment(cargo_component),

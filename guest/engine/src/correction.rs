@@ -114,8 +114,7 @@ impl Tx<'_> {
             let to = end >> (BITS * level);
             let from = if level + 1 == LEVELS { 0 } else { (to >> BITS) << BITS };
             if from < to {
-                total += statement
-                    .query_row(params![place.chain(), level, from as i64, to as i64], |row| Sum::from_row(row))?;
+                total += statement.query_row(params![place.chain(), level, from as i64, to as i64], Sum::from_row)?;
             }
         }
         Ok(total)

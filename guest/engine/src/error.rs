@@ -101,11 +101,12 @@ impl Error {
 impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {
         use rusqlite::Error::{
-            FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, QueryReturnedNoRows, SqliteFailure,
-            Utf8Error,
+            FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, QueryReturnedNoRows, SqlInputError,
+            SqliteFailure, Utf8Error,
         };
         match error {
             SqliteFailure(code, detail) => of_code(code, detail.as_deref().unwrap_or("no further word")),
+            SqlInputError { error: code, msg, .. } => of_code(code, &msg),
             // No store of ours has such a value, or lacks such a row.
             FromSqlConversionFailure(..)
             | IntegralValueOutOfRange(..)

@@ -56,14 +56,34 @@ fn made_up(target: &str) {
 macro_rules! targets {
     ($($target:ident),*) => {
         mod kept {
-            $(#[test] fn $target() { super::kept(stringify!($target)); })*
+            $(
+                #[test]
+                fn $target() {
+                    super::kept(stringify!($target));
+                }
+            )*
         }
         mod made_up {
-            $(#[test] fn $target() { super::made_up(stringify!($target)); })*
+            $(
+                #[test]
+                #[ignore = "it takes its seconds whatever happens: a stage of its own of `cargo xtask test`"]
+                fn $target() {
+                    super::made_up(stringify!($target));
+                }
+            )*
         }
         #[test]
-        fn every_check_is_run() {
+        fn every_check_is_run_and_has_a_target_for_libfuzzer() {
             assert_eq!(CHECKS.iter().map(|(name, _)| *name).collect::<Vec<_>>(), [$(stringify!($target)),*]);
+            let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
+            let manifest = std::fs::read_to_string(fuzz.join("Cargo.toml")).unwrap();
+            let targets = std::fs::read_dir(fuzz.join("targets")).unwrap().count();
+            assert_eq!((targets, manifest.matches("[[bin]]").count()), (CHECKS.len(), CHECKS.len()));
+            for (name, _) in CHECKS {
+                let source = std::fs::read_to_string(fuzz.join("targets").join(name).with_extension("rs")).unwrap();
+                assert!(source.contains(&format!("talktree_checks::{name}(data)")), "{name}");
+                assert!(manifest.contains(&format!("path = \"targets/{name}.rs\"")), "{name}");
+            }
         }
     };
 }

@@ -16,7 +16,7 @@ use clap::Args;
 
 use crate::{
     components::{self, components_cargo},
-    ecosystem,
+    ecosystem, fuzz,
     guest::{self, guest_cargo},
     host::native,
     process::{cargo, run},
@@ -102,6 +102,7 @@ const STAGES: &[Stage] = &[
         run: |_| passed(run(native(&["build"]).arg("--all-targets"))),
     },
     Stage { name: "tests", when: When::Quick, run: |options| passed(tests(options)) },
+    Stage { name: "fuzz targets", when: When::Full, run: |_| passed(fuzz::smoke()) },
     Stage { name: "documentation", when: When::Full, run: |_| passed(document()) },
     Stage { name: "documentation tests", when: When::Full, run: |_| passed(run(native(&["test"]).arg("--doc"))) },
     Stage { name: "examples", when: When::Full, run: |_| passed(examples::run_all()) },

@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::feed::ids;
 use crate::feed::record::KINDS;
 use crate::key::Key;
+use crate::number::Number;
 use crate::session::validate_id;
 use crate::store::Tx;
 use crate::types::{ChangeOptions, EventKind};
@@ -112,7 +113,7 @@ impl Tx<'_> {
         let mut found = Found { entries: Vec::new(), to: i64::MAX };
         let mut seen = 0;
         while let Some(row) = rows.next()? {
-            let number: i64 = row.get(0)?;
+            let Number(number) = row.get(0)?;
             let kind = usize::try_from(row.get::<_, i64>(1)?).ok().and_then(|code| KINDS.get(code).copied());
             let kind = kind.ok_or_else(|| damaged(format!("event {number} is of no kind")))?;
             let session = match row.get_ref(2)? {
@@ -143,7 +144,11 @@ impl Tx<'_> {
              ORDER BY event",
         )?;
         let mut runs = runs.query_map([after], |row| {
-            Ok(Run { event: row.get(0)?, session: row.get(1)?, first: Key::new(row.get(3)?, row.get(2)?) })
+            Ok(Run {
+                event: row.get::<_, Number>(0)?.0,
+                session: row.get(1)?,
+                first: Key::new(row.get(3)?, row.get(2)?),
+            })
         })?;
         let mut seen = 0;
         let mut next = runs.next().transpose()?;
@@ -184,7 +189,7 @@ impl Tx<'_> {
             self.statement("SELECT event, imported, key, id FROM message WHERE key >= ?1 AND key <= ?2 ORDER BY key")?;
         let mut rows = statement.query(params![first, Key::end(first.chain())])?;
         while let Some(row) = rows.next()? {
-            let number: i64 = row.get(0)?;
+            let Number(number) = row.get(0)?;
             if number >= events.end {
                 break;
             }

@@ -10,12 +10,13 @@
 //! no trace, a vacuum drops an index that something was taken out of. FTS5's own `secure-delete` is not used: it damages
 //! lists of places that are longer than a page.
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{OptionalExtension, Row, params};
 
 use super::parts::{self, Part, Words};
 use super::words::VERSION;
 use crate::error::Result;
 use crate::key::Key;
+use crate::number::Number;
 use crate::row::Head;
 use crate::session::Session;
 use crate::store::Tx;
@@ -177,7 +178,9 @@ impl Tx<'_> {
              WHERE event >= coalesce((SELECT max(event) FROM run WHERE event <= ?1), 0) ORDER BY event LIMIT ?2 + 1",
         )?;
         let rows = statement
-            .query_map(params![event, STEP_MESSAGES], |row| Ok((row.get(0)?, Key::new(row.get(1)?, row.get(2)?))))?
+            .query_map(params![event, STEP_MESSAGES], |row| {
+                Ok((row.get::<_, Number>(0)?.0, Key::new(row.get(1)?, row.get(2)?)))
+            })?
             .collect::<Result<Vec<(i64, Key)>, _>>()?;
         let all = rows.len() <= STEP_MESSAGES as usize;
         let next = rows.iter().skip(1).map(|&(event, _)| event).chain(all.then_some(i64::MAX));
@@ -423,6 +426,7 @@ impl Tx<'_> {
             Owner::Message(key) => ("SELECT key FROM search_part WHERE message = ?1 ORDER BY key", key.number() as i64),
             Owner::Summary(key) => ("SELECT key FROM search_part WHERE overlay = ?1 ORDER BY key", key),
         };
-        Ok(self.statement(sql)?.query_map([key], |row| row.get(0))?.collect::<Result<_, _>>()?)
+        let rows = |row: &Row<'_>| Ok(row.get::<_, Number>(0)?.0);
+        Ok(self.statement(sql)?.query_map([key], rows)?.collect::<Result<_, _>>()?)
     }
 }

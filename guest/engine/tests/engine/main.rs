@@ -5,6 +5,7 @@
 
 mod busy;
 mod common;
+mod contradictions;
 mod cost;
 mod damage;
 mod depth;
