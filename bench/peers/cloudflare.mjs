@@ -28,7 +28,6 @@ const config :Workerd.Config = (
     (name = "main", worker = (
       modules = [(name = "worker", esModule = embed "worker.mjs")],
       compatibilityDate = "2026-10-01",
-      compatibilityFlags = ["nodejs_compat"],
       durableObjectNamespaces = [(className = "Conversation", uniqueKey = "peer", enableSql = true)],
       durableObjectStorage = (localDisk = "disk"),
       bindings = [(name = "conversations", durableObjectNamespace = "Conversation")],
@@ -133,7 +132,7 @@ class Cloudflare {
   }
 
   read(what, command) {
-    return this.#net(what, { recent: command.bytes, search: command.query }[what]);
+    return this.#net(what, { recent: command.bytes, search: command.query, hits: command.query }[what]);
   }
 
   async reopen(then, command, message) {

@@ -63,6 +63,10 @@ export class Conversation extends DurableObject {
     return (await this.session.search(query, { limit: 20 })).length;
   }
 
+  async hits(query) {
+    return (await this.session.search(query, { limit: 1_000_000 })).length;
+  }
+
   /** The object goes; the next request finds it on the disk. */
   leave() {
     this.ctx.abort("leave");

@@ -97,7 +97,7 @@ def work(peer: Peer, what: str, command: dict[str, Any], message: dict[str, Any]
             return peer.history()
         case "recent":
             return peer.recent(command["bytes"])
-        case "search":
+        case "search" | "hits":
             return peer.search(command["query"])
         case "append":
             peer.append(message)

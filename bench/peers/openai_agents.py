@@ -34,8 +34,8 @@ class OpenAiAgents:
         return sum(query in drive.text_of(one["content"]).lower() for one in items)
 
     def first(self) -> int:
-        # It cannot begin with the oldest: the newest one is what is asked for here.
-        return len(self.loop.run_until_complete(self.session.get_items(limit=1)))
+        # It cannot begin with the oldest: a limit is one of the newest.
+        return min(1, self.history())
 
     def fork(self, under: int, message: dict[str, Any]) -> Callable[[], int]:
         raise NotImplementedError("a SQLiteSession has no branches")

@@ -59,7 +59,7 @@ class Pi {
     if (what === "history") return messages.length;
     if (what === "first") return Math.min(1, messages.length);
     // There is no search: by hand over everything.
-    if (what === "search") return messages.filter((one) => textOf(one.content).includes(command.query)).length;
+    if (what !== "recent") return messages.filter((one) => textOf(one.content).includes(command.query)).length;
     let left = command.bytes;
     let count = 0;
     for (const message of messages.toReversed()) {

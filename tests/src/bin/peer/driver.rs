@@ -56,6 +56,7 @@ impl Driver {
                 let query = command["query"].as_str().context("a query")?;
                 timed(|| Ok(self.runtime.block_on(self.session.search(query).limit(20).into_future())?.results.len()))
             }
+            "hits" => timed(|| self.hits(command["query"].as_str().context("a query")?)),
             "reopen" => {
                 self.close()?;
                 match command["then"].as_str().unwrap_or_default() {
@@ -123,6 +124,20 @@ impl Driver {
 
     fn recent(&self, bytes: u64) -> Result<usize> {
         parsed(&self.runtime.block_on(self.session.get_recent_history(bytes).into_future())?.messages)
+    }
+
+    /// All that a search finds, page by page.
+    fn hits(&self, query: &str) -> Result<usize> {
+        let (mut hits, mut cursor) = (0, None);
+        loop {
+            let search = self.session.search(query).limit(100).cursor(cursor);
+            let page = self.runtime.block_on(search.into_future())?;
+            hits += page.results.len();
+            if page.cursor.is_none() {
+                return Ok(hits);
+            }
+            cursor = page.cursor;
+        }
     }
 
     fn close(&self) -> Result<()> {
