@@ -27,6 +27,7 @@ Examples:
   cargo xtask test --ecosystem  Talktree in all other hosts and languages, with their own tools
   cargo xtask setup --check     what is missing on this machine, without installing it
   cargo xtask bench             how the component compares with the engine natively
+  cargo xtask peers             how Talktree compares with others, each as its users run it
   cargo xtask load              64 clients, 200 tenants, 100,000 calls, kills; 5,000 tenants in turn; hostile neighbours
   cargo xtask differential      the same random calls here and on Cloudflare's Sessions, for ten seconds
   eval \"$(cargo xtask env)\"     then plain cargo builds the guest, too
@@ -95,6 +96,12 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Measure Talktree beside others that store conversations: the same messages, one run
+    Peers {
+        /// Arguments of the comparison, such as --quick, --messages 50000 and --rows append,fork
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Make the same random calls on Talktree and on the published Sessions of Cloudflare, and compare the answers
     Differential {
         /// Arguments of the driver, such as --seconds 600 and --seed 1
@@ -134,6 +141,7 @@ fn run(task: Task) -> Result<()> {
         Task::Test(options) => test::command(&options),
         Task::Bench { arguments } => host::bench(&arguments),
         Task::Load { arguments } => host::load(&arguments),
+        Task::Peers { arguments } => ecosystem::peers::command(&arguments),
         Task::Picture => ecosystem::picture(),
         Task::Differential { arguments } => ecosystem::differential::command(&arguments),
         Task::Env { cargo_component } => guest::print_environment(cargo_component),

@@ -10,6 +10,7 @@ pub(crate) mod differential;
 mod environments;
 mod node;
 mod page;
+pub(crate) mod peers;
 mod programs;
 mod python_package;
 mod reproducible;
