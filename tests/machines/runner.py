@@ -51,8 +51,8 @@ class Client:
 
     def call(self, method: str, **params: Any) -> Any:
         """The result of a method; an error of the network is one of `OSError` or `http.client.HTTPException`."""
-        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-        self.connection.request("POST", "/rpc", body, {"content-type": "application/json"})
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}, ensure_ascii=False)
+        self.connection.request("POST", "/rpc", body.encode(), {"content-type": "application/json"})
         answer = json.loads(self.connection.getresponse().read())
         if "error" in answer:
             raise RuntimeError(answer["error"])
