@@ -6,8 +6,9 @@ bench/peers/README.md describes the commands. A peer is an object with a method 
 import json
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable, Protocol
+from typing import Any, Protocol
 
 
 class Peer(Protocol):

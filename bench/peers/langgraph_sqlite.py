@@ -5,8 +5,9 @@ A message is appended by `update_state`: one checkpoint a message, which is the 
 
 import json
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 import drive
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
@@ -42,7 +43,9 @@ class LangGraph:
         return len(self.messages())
 
     def recent(self, bytes_: int) -> int:
-        return drive.newest(self.messages(), bytes_, lambda one: len(json.dumps(one.content, ensure_ascii=False).encode()))
+        return drive.newest(
+            self.messages(), bytes_, lambda one: len(json.dumps(one.content, ensure_ascii=False).encode())
+        )
 
     def search(self, query: str) -> int:
         # There is no search in messages: by hand over everything.

@@ -1,8 +1,9 @@
 """`SQLiteSession` of the OpenAI Agents SDK, in a file, as its documentation has it."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 import drive
 from agents import SQLiteSession

@@ -140,7 +140,10 @@ def choose(arguments: argparse.Namespace) -> list[Peer]:
     peers = [
         Peer("talktree-full", "Talktree `full`", SYNCED, [arguments.talktree, "drive", "full"]),
         Peer(
-            "cloudflare", "Cloudflare Sessions, workerd", SYNCED, [*node, str(arguments.node_drivers / "cloudflare.mjs")]
+            "cloudflare",
+            "Cloudflare Sessions, workerd",
+            SYNCED,
+            [*node, str(arguments.node_drivers / "cloudflare.mjs")],
         ),
         Peer(
             "openai-agents",
@@ -303,7 +306,9 @@ def report(arguments: argparse.Namespace, peers: list[Peer], busy: float) -> dic
             continue
         row = {
             "row": key,
-            "what": what.replace("N/2", f"{arguments.messages // 2:,}").replace("all N", f"all {arguments.messages:,}").replace("N ", f"{arguments.messages:,} "),
+            "what": what.replace("N/2", f"{arguments.messages // 2:,}")
+            .replace("all N", f"all {arguments.messages:,}")
+            .replace("N ", f"{arguments.messages:,} "),
             "unit": unit,
             "medians": medians,
             "rounds": {peer.key: peer.figures[key] for peer in peers if peer.figures[key]},
@@ -354,8 +359,12 @@ def table(document: dict[str, Any]) -> str:
                 text += f" ({note})"
             cells.append(text)
         names = {column["key"]: column["name"] for column in columns}
-        ahead = "" if "behind" not in row else "yes" if not row["behind"] else "not of " + ", ".join(
-            names[key] for key in row["behind"]
+        ahead = (
+            ""
+            if "behind" not in row
+            else "yes"
+            if not row["behind"]
+            else "not of " + ", ".join(names[key] for key in row["behind"])
         )
         unit = f", {row['unit']}" if row["unit"] else ""
         lines.append(f"| {row['what']}{unit} | " + " | ".join(cells) + f" | {ahead} |")

@@ -12,7 +12,6 @@ import threading
 import time
 
 import pytest
-
 from copier import Copier
 from runner import Client, Runner, says
 
@@ -63,8 +62,8 @@ def test_what_was_acknowledged_before_the_last_copy_began_is_there_and_the_rest_
         thread.start()
     # What is copied grows, and the machine dies at no time in particular.
     time.sleep(6 + random.random())
-    first.is_lost()
     lost_at = time.monotonic()
+    first.is_lost()
     for thread in writers + copiers:
         thread.join(timeout=30)
 
