@@ -1,4 +1,5 @@
-//! What is lost when a machine dies: runners with roots of their own, and copies from one to the other.
+//! What is lost when a machine dies: runners with roots of their own, and copies from one to the other. Also how tenants
+//! are placed over several, and whether the examples for that are well-formed.
 
 use std::process::Command;
 
@@ -11,7 +12,11 @@ use crate::{
     test::Outcome,
 };
 
-const PACKAGES: &[&str] = &["pytest==9.2.0"];
+/// What runs the tests, and what knows the fields of Kubernetes.
+const PACKAGES: &[&str] = &["pytest==9.2.0", "kubernetes-validate==1.37.0"];
+
+/// Without nginx the tests of `placement.py` are skipped.
+const FILES: [&str; 3] = ["lost_machine.py", "placement.py", "manifests.py"];
 
 /// Runs `tests/machines`, and shows what it measured.
 pub(super) fn test() -> Result<Outcome> {
@@ -21,7 +26,7 @@ pub(super) fn test() -> Result<Outcome> {
     };
     run(Command::new(python)
         .args(["-m", "pytest", "--quiet", "-s", "-p", "no:cacheprovider"])
-        .arg(root().join("tests/machines/lost_machine.py"))
+        .args(FILES.map(|file| root().join("tests/machines").join(file)))
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .env("TALKTREE", release_binary("talktree")?))?;
     Ok(Outcome::Passed)
