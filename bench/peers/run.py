@@ -206,8 +206,8 @@ class Run:
         at = round_ % len(self.peers)
         return self.peers[at:] + self.peers[:at]
 
-    def start(self, peer: Peer, store: Path | None = None) -> Process:
-        return Process(peer, store or self.store(peer), self.messages)
+    def start(self, peer: Peer, store: Path | None = None, messages: Path | None = None) -> Process:
+        return Process(peer, store or self.store(peer), messages or self.messages)
 
     def store(self, peer: Peer) -> Path:
         return self.scratch / peer.key
@@ -272,7 +272,10 @@ class Run:
         process.end()
 
     def memory(self, peer: Peer) -> None:
-        process = self.start(peer)
+        # A driver that has nothing to write holds no messages of its own.
+        nothing = self.scratch / "nothing.jsonl"
+        nothing.touch()
+        process = self.start(peer, messages=nothing)
         process.ask("history")
         peer.figures["peak"].append(process.ask("peak")["mib"])
         process.end()

@@ -104,7 +104,7 @@ def test_nobody_reaches_a_tenant_by_the_place_of_another_one(front, runners):
     for path in ["/t/a/rpc?tenant=b", "/t/a/rpc?%74enant=b", "/t/a/rpc?user=b&conversation=c"]:
         assert front.ask(path, "listSessions")[0] == 400, path
     assert "error" in front.ask("/t/a/rpc", "listSessions", tenant="b")[1]
-    for path in ["/rpc", "/t//rpc", "/t/a%26tenant=b/rpc", "/t/a/../b%2Frpc", "/t/a b/rpc".replace(" ", "%20")]:
+    for path in ["/rpc", "/t//rpc", "/t/a%26tenant=b/rpc", "/t/a b/rpc".replace(" ", "%20")]:
         assert front.ask(path, "listSessions")[0] in (400, 404), path
     assert not tenants_of(runners[0]) and not tenants_of(runners[1])
 
