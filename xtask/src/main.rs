@@ -102,6 +102,12 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Measure what one machine holds: tenants, messages, bytes and calls per second of one server
+    Scale {
+        /// Arguments of the measurement, such as --tenants 10000 and --large 1000000
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Make the same random calls on Talktree and on the published Sessions of Cloudflare, and compare the answers
     Differential {
         /// Arguments of the driver, such as --seconds 600 and --seed 1
@@ -142,6 +148,7 @@ fn run(task: Task) -> Result<()> {
         Task::Bench { arguments } => host::bench(&arguments),
         Task::Load { arguments } => host::load(&arguments),
         Task::Peers { arguments } => ecosystem::peers::command(&arguments),
+        Task::Scale { arguments } => ecosystem::peers::scale(&arguments),
         Task::Picture => ecosystem::picture(),
         Task::Differential { arguments } => ecosystem::differential::command(&arguments),
         Task::Env { cargo_component } => guest::print_environment(cargo_component),

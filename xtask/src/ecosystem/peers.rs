@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     host,
-    process::run,
+    process::{on_path, run},
     project::{release_binary, root},
 };
 
@@ -41,6 +41,22 @@ pub(crate) fn command(arguments: &[String]) -> Result<()> {
         .arg(node.join("package"))
         .args(arguments)
         .env("PYTHONDONTWRITEBYTECODE", "1"))
+}
+
+/// `cargo xtask scale`: what one machine holds, over HTTP.
+pub(crate) fn scale(arguments: &[String]) -> Result<()> {
+    let Some(python) = on_path("python3") else {
+        bail!("no python3 here");
+    };
+    host::build()?;
+    host::build_peer()?;
+    run(Command::new(python)
+        .arg(root().join("bench/scale.py"))
+        .arg("--talktree")
+        .arg(release_binary("talktree")?)
+        .arg("--peer")
+        .arg(release_binary("peer")?)
+        .args(arguments))
 }
 
 /// The directory of the packages, with the drivers below it, so that they are found.
