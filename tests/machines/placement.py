@@ -49,10 +49,9 @@ class Front:
             except OSError:
                 time.sleep(0.05)
 
-    def move(self, tenant: str, replica: int) -> None:
-        """Says where a tenant is now."""
-        with (self.places / "moved.map").open("a") as moved:
-            moved.write(f'"{tenant}" {replica};\n')
+    def move(self, tenant: str, replica: int | str) -> None:
+        """Says where a tenant is now; `none`: nowhere for a while."""
+        (self.places / "moved.map").write_text(f'"{tenant}" {replica};\n')
         subprocess.run([*self.command, "-s", "reload"], check=True)
         time.sleep(0.5)
 
@@ -113,6 +112,8 @@ def test_a_tenant_that_moved_is_asked_for_where_it_is(front, runners, tmp_path):
     front.ask("/t/easy:a/rpc", "appendMessage", message=says("m1", "Hello"))
     number = next(number for number, runner in enumerate(runners) if "easy:a" in tenants_of(runner))
     here, there = runners[number], runners[1 - number]
+    front.move("easy:a", "none")
+    assert front.ask("/t/easy:a/rpc", "getLatestLeaf")[0] == 502
     here.client().copy("easy:a", tmp_path / "copy.talktree")
     assert there.restore("easy:a", tmp_path / "copy.talktree").returncode == 0
     front.move("easy:a", 1 - number)
