@@ -19,12 +19,13 @@ class Copied:
 
 
 class Copier(threading.Thread):
-    """Copies one tenant into a directory of another machine until its own machine is lost."""
+    """Copies one tenant into a directory of another machine until its own machine is lost, with a pause after each copy."""
 
-    def __init__(self, address: str, tenant: str, directory: pathlib.Path) -> None:
+    def __init__(self, address: str, tenant: str, directory: pathlib.Path, pause: float) -> None:
         super().__init__(daemon=True)
         self.client = Client(address)
         self.tenant = tenant
+        self.pause = pause
         self.file = directory / f"{tenant.replace(':', '-')}.talktree"
         self.copies: list[Copied] = []
 
@@ -40,6 +41,7 @@ class Copier(threading.Thread):
                 began = time.monotonic()
                 bytes_ = self.client.copy(self.tenant, self.file)
                 self.copies.append(Copied(began, time.monotonic(), bytes_))
+                time.sleep(self.pause)
         except (OSError, http.client.HTTPException):
             # The machine is lost.
             return

@@ -15,7 +15,8 @@ import pytest
 from copier import Copier
 from runner import Client, Runner, says
 
-TENANTS = ["easy:a", "easy:b", "hard:c"]
+# Seconds between two copies of each tenant.
+TENANTS = {"easy:a": 0.0, "easy:b": 0.5, "hard:c": 2.0}
 WORDS = "部署 rollback queue latency 迁移 schema replica 服务 retry backoff".split()
 
 
@@ -57,7 +58,7 @@ def test_what_was_acknowledged_before_the_last_copy_began_is_there_and_the_rest_
     # The second machine has tenants of its own and serves them all the while.
     second.client().call("appendMessage", tenant="own", message=says("m1", "Hello"))
     writers = [Writer(first.address, tenant) for tenant in TENANTS]
-    copiers = [Copier(first.address, tenant, copies) for tenant in TENANTS]
+    copiers = [Copier(first.address, tenant, copies, pause) for tenant, pause in TENANTS.items()]
     for thread in writers + copiers:
         thread.start()
     # What is copied grows, and the machine dies at no time in particular.
@@ -85,7 +86,7 @@ def test_what_was_acknowledged_before_the_last_copy_began_is_there_and_the_rest_
         assert all(at >= newest.began for at in lost)
         took = statistics.median(copy.ended - copy.began for copy in copier.copies)
         print(
-            f"\n{tenant}: {len(written)} acknowledged, {len(lost)} lost, {lost_at - newest.began:.3f} s after the last "
+            f"\n{tenant}, a copy every {copier.pause} s: {len(written)} acknowledged, {len(lost)} lost, {lost_at - newest.began:.3f} s after the last "
             f"copy began; {len(copier.copies)} copies, {took * 1e3:.0f} ms each, the last of {newest.bytes} bytes"
         )
         # It goes on where it is, and finds what it has. The client sends again what is not there: the same ids.
