@@ -26,8 +26,10 @@ class Peer(Protocol):
 
     def first(self) -> int: ...
 
-    def fork(self, under: int, message: dict[str, Any]) -> Callable[[], int]:
-        """Appends below an old message, and answers what reads that path."""
+    def hits(self, query: str) -> int: ...
+
+    def fork(self, under: int, parent: str, message: dict[str, Any]) -> Callable[[], int]:
+        """Appends below an old message, given by number and by id, and answers what reads that path."""
 
     def close(self) -> None: ...
 
@@ -64,8 +66,9 @@ def run(open_store: Callable[[Path], Peer]) -> None:
                 messages = [json.loads(message) for message in some]
                 answer = appends(peer, messages, command["max_ms"])
             case "fork":
-                message = json.loads(lines[command["message"]])
-                append_ms, read = timed(lambda: peer.fork(command["under"], message))
+                under, message = command["under"], json.loads(lines[command["message"]])
+                parent = json.loads(lines[under])["id"]
+                append_ms, read = timed(lambda: peer.fork(under, parent, message))
                 read_ms, count = timed(read)
                 answer = {"append_ms": append_ms, "read_ms": read_ms, "count": count}
             case "reopen":
@@ -98,8 +101,10 @@ def work(peer: Peer, what: str, command: dict[str, Any], message: dict[str, Any]
             return peer.history()
         case "recent":
             return peer.recent(command["bytes"])
-        case "search" | "hits":
+        case "search":
             return peer.search(command["query"])
+        case "hits":
+            return peer.hits(command["query"])
         case "append":
             peer.append(message)
             return 1

@@ -51,10 +51,13 @@ class LangGraph:
         # There is no search in messages: by hand over everything.
         return sum(query in drive.text_of(one.content).lower() for one in self.messages())
 
+    def hits(self, query: str) -> int:
+        return self.search(query)
+
     def first(self) -> int:
         return min(1, len(self.messages()))
 
-    def fork(self, under: int, message: dict[str, Any]) -> Callable[[], int]:
+    def fork(self, under: int, parent: str, message: dict[str, Any]) -> Callable[[], int]:
         base = {"configurable": json.loads(self.checkpoints.read_text())[str(under)]}
         forked = self.graph.update_state(base, {"messages": [message_of(message)]}, as_node="say")
         return lambda: len(self.messages(forked))

@@ -34,11 +34,14 @@ class OpenAiAgents:
         items = self.loop.run_until_complete(self.session.get_items())
         return sum(query in drive.text_of(one["content"]).lower() for one in items)
 
+    def hits(self, query: str) -> int:
+        return self.search(query)
+
     def first(self) -> int:
         # It cannot begin with the oldest: a limit is one of the newest.
         return min(1, self.history())
 
-    def fork(self, under: int, message: dict[str, Any]) -> Callable[[], int]:
+    def fork(self, under: int, parent: str, message: dict[str, Any]) -> Callable[[], int]:
         raise NotImplementedError("a SQLiteSession has no branches")
 
     def close(self) -> None:

@@ -160,6 +160,7 @@ def choose(arguments: argparse.Namespace) -> list[Peer]:
             [sys.executable, str(HERE / "langgraph_sqlite.py")],
             by_hand=True,
         ),
+        Peer("talktree-python", "Talktree `full`, Python", SYNCED, [sys.executable, str(HERE / "talktree_python.py")]),
         Peer("talktree-normal", "Talktree `normal`", UNSYNCED, [arguments.talktree, "drive", "normal"]),
         Peer("pi", "Pi sessions", UNSYNCED, [*node, str(arguments.node_drivers / "pi.mjs")], by_hand=True),
     ]
@@ -336,7 +337,7 @@ def report(arguments: argparse.Namespace, peers: list[Peer], busy: float) -> dic
 
 def behind(peers: list[Peer], medians: dict[str, float]) -> list[str]:
     """The peers of the same durability that have a lower figure than Talktree."""
-    ours = {peer.durability: medians[peer.key] for peer in peers if peer.ours}
+    ours = {SYNCED: medians["talktree-full"], UNSYNCED: medians["talktree-normal"]}
     return [
         peer.key
         for peer in peers

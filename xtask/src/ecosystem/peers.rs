@@ -17,7 +17,7 @@ use super::{
 use crate::{
     host,
     process::{on_path, run},
-    project::{release_binary, root},
+    project::{release_binary, root, target_dir},
 };
 
 /// Most of what `agents` wants beside it is for other parts of it.
@@ -40,6 +40,9 @@ pub(crate) fn command(arguments: &[String]) -> Result<()> {
         .arg("--node-drivers")
         .arg(node.join("package"))
         .args(arguments)
+        .env("PYTHONPATH", root().join("bindings/python/src"))
+        .env("TALKTREE_COMPONENT", target_dir()?.join("talktree/sessions.wasm"))
+        .env("TALKTREE_CODE_CACHE", target_dir()?.join("ecosystem/peers-compiled"))
         .env("PYTHONDONTWRITEBYTECODE", "1"))
 }
 
