@@ -284,8 +284,10 @@ class Run:
     def fork(self, peer: Peer) -> None:
         process = self.start(peer)
         process.ask("history")
-        answer = process.ask("fork", under=self.middle(), message=peer.next)
-        peer.next += 1
+        # The first write after opening has a row of its own.
+        process.ask("append", **{"from": peer.next}, count=1, max_ms=APPEND_MS)
+        answer = process.ask("fork", under=self.middle(), message=peer.next + 1)
+        peer.next += 2
         if answer["count"] != self.middle() + 2:
             raise SystemExit(f"{peer.name}: the path has {answer['count']} messages")
         peer.figures["fork_append"].append(answer["append_ms"])
