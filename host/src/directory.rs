@@ -7,6 +7,7 @@
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crate::access::Tenants;
 use crate::error::{Error, ErrorKind, Result};
@@ -15,6 +16,9 @@ use crate::tenant_name::{MAX_NAME_BYTES, Owner, TenantName, owner};
 
 /// The store of a tenant, as the component names it.
 pub(crate) const STORE_FILE: &str = "talktree.db";
+
+/// The log of a store, as SQLite names it.
+pub(crate) const LOG_FILE: &str = "talktree.db-wal";
 
 /// A store that is being deleted.
 pub(crate) const DOOMED_FILE: &str = "talktree.db.deleted";
@@ -42,6 +46,24 @@ impl TenantDirectory {
     pub(crate) fn is_written(root: &Path, name: &TenantName) -> Result<bool> {
         let path = root.join(name.directory());
         Ok(is_directory(&path)? && has_store(&path)?)
+    }
+
+    /// When its store was last changed on the disk; none where it was never written.
+    pub(crate) fn last_change(root: &Path, name: &TenantName) -> Result<Option<SystemTime>> {
+        if !Self::is_written(root, name)? {
+            return Ok(None);
+        }
+        let directory = root.join(name.directory());
+        let mut newest = None;
+        for file in [STORE_FILE, LOG_FILE] {
+            let path = directory.join(file);
+            match path.symlink_metadata().and_then(|lying| lying.modified()) {
+                Ok(changed) => newest = newest.max(Some(changed)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(Error::from_io(&error, &path)),
+            }
+        }
+        Ok(newest)
     }
 
     /// Takes the directory of a tenant that was written.

@@ -21,8 +21,8 @@ const STREAM_PATIENCE: Duration = Duration::from_secs(3600);
 pub(crate) const PRESENT_END: &str = "end";
 
 impl Tenant {
-    /// Where the feed ends now: the cursor of the answer.
-    pub(crate) fn end_of_feed(&self) -> Call<ChangePage> {
+    /// Where the feed ends now: the cursor of the answer. What happens after this call comes behind it.
+    pub fn end_of_feed(&self) -> Call<ChangePage> {
         self.changes().cursor(PRESENT_END.to_owned()).limit(1).into_future()
     }
 

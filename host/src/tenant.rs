@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::io::Read;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -95,6 +95,13 @@ impl Tenant {
     pub fn is_written(&self) -> Call<bool> {
         let (root, name) = (self.scheduler.root().clone(), self.name.clone());
         self.scheduler.file_work().run(move || TenantDirectory::is_written(&root, &name))
+    }
+
+    /// When the tenant's store was last changed on the disk, by this process or another; none where it was never written.
+    /// Looks at its directory, and opens nothing: so others are not kept out by who only waits for them.
+    pub fn last_change(&self) -> Call<Option<SystemTime>> {
+        let (root, name) = (self.scheduler.root().clone(), self.name.clone());
+        self.scheduler.file_work().run(move || TenantDirectory::last_change(&root, &name))
     }
 
     /// Deletes the tenant, with all its sessions and every file of its directory, after the calls that were made before.

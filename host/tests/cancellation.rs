@@ -127,6 +127,8 @@ fn methods() -> Vec<Method> {
         "check": s => s.tenant().check();
         "close of the tenant": s => s.tenant().close();
         "is_written": s => s.tenant().is_written();
+        "last_change": s => s.tenant().last_change();
+        "end_of_feed": s => s.tenant().end_of_feed();
         "remove_block": s => s.remove_block("memory");
     }
 }

@@ -176,3 +176,20 @@ fn show_follow_waits_for_a_conversation_that_has_not_begun() {
     people.until("The first word");
     assert_eq!(people.interrupt(), Some(0));
 }
+
+#[test]
+fn show_follow_waits_while_another_process_has_the_tenant_and_can_be_interrupted_meanwhile() {
+    let root = tempdir().unwrap();
+    let mut server = Server::start(root.path());
+    server.call("appendMessage", json!({"message": message("m1", "user", "Before")}));
+    let people = Following::start(root.path(), &["show", "-t", "t", "--follow"]);
+    let impatient = Following::start(root.path(), &["show", "-t", "t", "--follow"]);
+    thread::sleep(Duration::from_secs(1));
+    assert_eq!(impatient.interrupt(), Some(0));
+    server.call("appendMessage", json!({"message": message("m2", "user", "Meanwhile")}));
+    server.finish();
+    people.until("Meanwhile");
+    append(root.path(), "Afterwards");
+    people.until("Afterwards");
+    assert_eq!(people.interrupt(), Some(0));
+}

@@ -161,7 +161,8 @@ def serve_page(context, server: Server) -> None:
 
 def is_wrong(message) -> bool:
     """Whether the browser complains. That a server was away is no fault of the page."""
-    return message.type == "error" and "ERR_CONNECTION_REFUSED" not in message.text and "WebSocket" not in message.text
+    away = ["ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE", "WebSocket"]
+    return message.type == "error" and not any(word in message.text for word in away)
 
 
 def is_ours(url: str, server: Server) -> bool:

@@ -68,7 +68,8 @@ def test_every_control_is_reached_by_tab_and_shows_the_focus(server, open_page):
     page = open_page(ADDRESS)
     message(page, "Tides").locator(".text").wait_for()
     seen = []
-    for _ in range(80):
+    rounds = 0
+    for _ in range(160):
         page.keyboard.press("Tab")
         name, ring = page.evaluate(
             """() => {
@@ -80,7 +81,11 @@ def test_every_control_is_reached_by_tab_and_shows_the_focus(server, open_page):
             }"""
         )
         if name.startswith("BODY"):
-            break
+            # Where the first round begins is the browser's choice: what was drawn anew meanwhile is left out.
+            rounds += 1
+            if rounds == 2:
+                break
+            continue
         assert ring, f"nothing shows that {name} has the focus"
         seen.append(name)
     for wanted in ["A Skip to the conversation", "INPUT tenant", "INPUT query", "BUTTON new-session", "INPUT files",

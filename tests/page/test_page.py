@@ -392,7 +392,7 @@ def test_what_is_added_is_taken_from_the_feed_and_nothing_is_read_twice(server, 
     page.on("websocket", lambda socket: socket.on("framesent", lambda frame: asked.append(json.loads(frame)["method"])))
     page.goto(f"{server.url}/{ADDRESS}")
     page.reload()
-    message(page, "Message 29 about").locator(".text").wait_for()
+    message(page, "Message 29 about").locator(".tokens").wait_for()
     until(page, "document.querySelector('#export button')")
     asked.clear()
     say(page, "What comes next?")

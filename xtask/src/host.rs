@@ -55,3 +55,9 @@ pub(crate) fn load(arguments: &[String]) -> Result<()> {
     build_program("talktree")?;
     run(build_program("load")?.args(arguments))
 }
+
+/// The program that makes things go wrong around a store, and `talktree`, which it starts.
+pub(crate) fn faults() -> Result<Command> {
+    build_program("talktree")?;
+    build_program("faults")
+}

@@ -4,10 +4,12 @@ mod artifacts;
 mod binaries;
 mod components;
 mod ecosystem;
+mod fuzz;
 mod guest;
 mod host;
 mod process;
 mod project;
+mod proof;
 mod published;
 mod setup;
 mod test;
@@ -29,7 +31,10 @@ Examples:
   cargo xtask bench             how the component compares with the engine natively
   cargo xtask peers             how Talktree compares with others, each as its users run it
   cargo xtask load              64 clients, 200 tenants, 100,000 calls, kills; 5,000 tenants in turn; hostile neighbours
+  cargo xtask proof --quick     power lost, disks full, processes killed: what is acknowledged stays
   cargo xtask differential      the same random calls here and on Cloudflare's Sessions, for ten seconds
+  cargo xtask fuzz --seconds 600 --target database
+                                ten minutes of damaged database files, and how to repeat what that finds
   eval \"$(cargo xtask env)\"     then plain cargo builds the guest, too
 
 Exit codes: 0 done, 1 failed, 2 no such command or option, 3 something has to be installed by hand (it says what).
@@ -108,12 +113,16 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Do everything to lose something: power, disks, memory, kills, several on one directory, load, random calls; hours
+    Proof(proof::Options),
     /// Make the same random calls on Talktree and on the published Sessions of Cloudflare, and compare the answers
     Differential {
         /// Arguments of the driver, such as --seconds 600 and --seed 1
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Fuzz with libFuzzer, one target after the other, beginning with the kept corpus
+    Fuzz(fuzz::Options),
     /// Take the pictures of the page that README.md shows, with the program that was built
     Picture,
     /// Print the environment that the guest is built with, for a shell to evaluate
@@ -149,6 +158,8 @@ fn run(task: Task) -> Result<()> {
         Task::Load { arguments } => host::load(&arguments),
         Task::Peers { arguments } => ecosystem::peers::command(&arguments),
         Task::Scale { arguments } => ecosystem::peers::scale(&arguments),
+        Task::Proof(options) => proof::command(&options),
+        Task::Fuzz(options) => fuzz::command(&options),
         Task::Picture => ecosystem::picture(),
         Task::Differential { arguments } => ecosystem::differential::command(&arguments),
         Task::Env { cargo_component } => guest::print_environment(cargo_component),

@@ -2,6 +2,11 @@
 //!
 //! It gives the very summaries that the runtime's built-in summarizer gives.
 
+// As a dependency it would be a package outside of this workspace. Cargo puts the path of such a one into the names of its
+// symbols, and the same sources would give other bytes in another place.
+#[path = "../../../guest/extractive/src/lib.rs"]
+pub mod talktree_extractive;
+
 mod bindings {
     wit_bindgen::generate!({
         inline: "

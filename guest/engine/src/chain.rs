@@ -19,6 +19,13 @@ pub(crate) struct Chain {
     jump: u32,
 }
 
+impl Chain {
+    /// Whether it has this depth and jump.
+    pub(crate) fn hangs_as(&self, (depth, jump): (u32, Option<u32>)) -> bool {
+        self.depth == depth && self.jump == jump.unwrap_or(self.key)
+    }
+}
+
 impl Tx<'_> {
     /// A chain that something else names.
     pub(crate) fn chain(&self, key: u32) -> Result<Chain> {
@@ -40,20 +47,24 @@ impl Tx<'_> {
         Ok(found)
     }
 
-    /// A new chain below a place.
-    pub(crate) fn insert_chain(&self, session: i64, attach: Option<Key>) -> Result<u32> {
+    /// The depth and jump of a chain below a place.
+    pub(crate) fn hang(&self, attach: Option<Key>) -> Result<(u32, Option<u32>)> {
         // The jump pointers of a skew-binary list: a chain jumps as far as two equal jumps above it together, else to
         // the chain that it hangs on.
-        let (depth, jump) = match attach {
-            None => (0, None),
-            Some(place) => {
-                let above = self.chain(place.chain())?;
-                let jumped = self.chain(above.jump)?;
-                let further = self.chain(jumped.jump)?;
-                let equal = above.depth - jumped.depth == jumped.depth - further.depth;
-                (above.depth + 1, Some(if equal { further.key } else { above.key }))
-            }
+        let Some(place) = attach else { return Ok((0, None)) };
+        let above = self.chain(place.chain())?;
+        let jumped = self.chain(above.jump)?;
+        let further = self.chain(jumped.jump)?;
+        let lengths = (above.depth.checked_sub(jumped.depth), jumped.depth.checked_sub(further.depth));
+        let ((Some(one), Some(other)), Some(depth)) = (lengths, above.depth.checked_add(1)) else {
+            return Err(damaged(format!("chain {} is not below what it jumps to", above.key)));
         };
+        Ok((depth, Some(if one == other { further.key } else { above.key })))
+    }
+
+    /// A new chain below a place.
+    pub(crate) fn insert_chain(&self, session: i64, attach: Option<Key>) -> Result<u32> {
+        let (depth, jump) = self.hang(attach)?;
         self.statement("INSERT INTO chain(session, attach, depth, jump) VALUES (?1, ?2, ?3, ?4)")?
             .execute(params![session, attach, depth, jump])?;
         u32::try_from(self.connection.last_insert_rowid())

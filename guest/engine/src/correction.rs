@@ -6,10 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::params;
+use rusqlite::{Row, params};
 
 use crate::error::Result;
 use crate::key::Key;
+use crate::number::Number;
 use crate::store::Tx;
 use crate::types::MediaMode;
 
@@ -31,6 +32,12 @@ pub(crate) struct Sum {
 }
 
 impl Sum {
+    /// Of a row of bytes, tokens, bytes kept as media and messages deleted.
+    pub(crate) fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let number = |column| Ok::<_, rusqlite::Error>(row.get::<_, Number>(column)?.0);
+        Ok(Self { bytes: number(0)?, tokens: number(1)?, outside: number(2)?, gone: number(3)? })
+    }
+
     /// Bytes of the texts as they are read.
     pub(crate) fn bytes_as_read(&self, mode: MediaMode) -> u64 {
         match mode {
@@ -107,9 +114,7 @@ impl Tx<'_> {
             let to = end >> (BITS * level);
             let from = if level + 1 == LEVELS { 0 } else { (to >> BITS) << BITS };
             if from < to {
-                total += statement.query_row(params![place.chain(), level, from as i64, to as i64], |row| {
-                    Ok(Sum { bytes: row.get(0)?, tokens: row.get(1)?, outside: row.get(2)?, gone: row.get(3)? })
-                })?;
+                total += statement.query_row(params![place.chain(), level, from as i64, to as i64], Sum::from_row)?;
             }
         }
         Ok(total)

@@ -137,9 +137,7 @@ impl Tx<'_> {
                     "SELECT coalesce(sum(bytes), 0), coalesce(sum(tokens), 0), coalesce(sum(outside), 0), count(*)
                  FROM message WHERE key >= ?1 AND key <= ?2",
                 )?
-                .query_row(params![part.first, part.last], |row| {
-                    Ok(Sum { bytes: row.get(0)?, tokens: row.get(1)?, outside: row.get(2)?, gone: row.get(3)? })
-                })?;
+                .query_row(params![part.first, part.last], Sum::from_row)?;
             self.forget_words(part.first, part.last)?;
             self.delete_texts(part.first, part.last)?;
             self.statement("DELETE FROM message WHERE key >= ?1 AND key <= ?2")?

@@ -100,27 +100,52 @@ impl Error {
 /// SQLite's result codes become cases of the contract here and nowhere else.
 impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {
-        use rusqlite::ffi::ErrorCode;
-        let rusqlite::Error::SqliteFailure(code, ref detail) = error else {
-            return Self::new(Kind::Other, format!("the database answered in a way that was not expected: {error}"));
+        use rusqlite::Error::{
+            FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, QueryReturnedNoRows, SqlInputError,
+            SqliteFailure, Utf8Error,
         };
-        let detail = detail.as_deref().unwrap_or("no further word");
-        let (kind, sentence) = match code.code {
-            ErrorCode::DiskFull => (Kind::StorageFull, "there is no room left on the disk; free some and try again"),
-            ErrorCode::ReadOnly => (Kind::ReadOnly, "the store cannot be written; check the directory's permissions"),
-            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
-                (Kind::Busy, "another instance is using the store; try again")
-            }
-            ErrorCode::NotADatabase => (Kind::NotAStore, "the file is not a database; it was left alone"),
-            ErrorCode::DatabaseCorrupt => (Kind::Corrupt, "the file is damaged here; other parts may still be read"),
-            ErrorCode::OutOfMemory => {
-                (Kind::OverLimit, "the memory limit does not allow this; raise it or ask for less")
-            }
-            ErrorCode::TooBig => (Kind::OverLimit, "this is larger than a store can hold"),
-            ErrorCode::SystemIoFailure => (Kind::Other, "the disk failed; nothing was written"),
-            ErrorCode::CannotOpen => (Kind::Other, "the store's file cannot be opened"),
-            _ => (Kind::Other, "the database failed"),
-        };
-        Self::new(kind, format!("{sentence} ({detail}, code {})", code.extended_code))
+        match error {
+            SqliteFailure(code, detail) => of_code(code, detail.as_deref().unwrap_or("no further word")),
+            SqlInputError { error: code, msg, .. } => of_code(code, &msg),
+            // No store of ours has such a value, or lacks such a row.
+            FromSqlConversionFailure(..)
+            | IntegralValueOutOfRange(..)
+            | InvalidColumnType(..)
+            | Utf8Error(..)
+            | QueryReturnedNoRows => Self::new(Kind::Corrupt, format!("{DAMAGED} ({error})")),
+            _ => Self::new(Kind::Other, format!("the database answered in a way that was not expected: {error}")),
+        }
     }
+}
+
+const DAMAGED: &str = "the file is damaged here; other parts may still be read";
+
+fn of_code(code: rusqlite::ffi::Error, detail: &str) -> Error {
+    use rusqlite::ffi::ErrorCode;
+    let (kind, sentence) = match code.code {
+        ErrorCode::DiskFull => (Kind::StorageFull, "there is no room left on the disk; free some and try again"),
+        ErrorCode::ReadOnly => (Kind::ReadOnly, "the store cannot be written; check the directory's permissions"),
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
+            (Kind::Busy, "another instance is using the store; try again")
+        }
+        ErrorCode::NotADatabase => (Kind::NotAStore, "the file is not a database; it was left alone"),
+        // The statements are ours and right: where a table or a column is missing, a rule of the schema is broken or a
+        // sum has no place in an integer the file says something that no store says.
+        ErrorCode::DatabaseCorrupt | ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch => {
+            (Kind::Corrupt, DAMAGED)
+        }
+        ErrorCode::Unknown if contradicts(code.extended_code, detail) => (Kind::Corrupt, DAMAGED),
+        ErrorCode::OutOfMemory => (Kind::OverLimit, "the memory limit does not allow this; raise it or ask for less"),
+        ErrorCode::TooBig => (Kind::OverLimit, "this is larger than a store can hold"),
+        ErrorCode::SystemIoFailure => (Kind::Other, "the disk failed; nothing was written"),
+        ErrorCode::CannotOpen => (Kind::Other, "the store's file cannot be opened"),
+        _ => (Kind::Other, "the database failed"),
+    };
+    Error::new(kind, format!("{sentence} ({detail}, code {})", code.extended_code))
+}
+
+/// Whether a plain error of SQLite's is about what the file says. What begins with `cannot` is about the state that the
+/// connection is in, as after a failure of the disk.
+fn contradicts(code: i32, detail: &str) -> bool {
+    code == rusqlite::ffi::SQLITE_ERROR && !detail.starts_with("cannot ")
 }

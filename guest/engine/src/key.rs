@@ -40,9 +40,9 @@ impl Key {
         Self::new(self.chain(), self.seq().saturating_sub(1))
     }
 
-    /// The place behind it on its chain.
-    pub(crate) fn after(self) -> Self {
-        Self::new(self.chain(), self.seq().saturating_add(1))
+    /// The place behind it on its chain; none behind the last one that there can be.
+    pub(crate) fn after(self) -> Option<Self> {
+        Some(Self::new(self.chain(), self.seq().checked_add(1)?))
     }
 
     /// The key as a number, for cursors.

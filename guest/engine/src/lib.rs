@@ -43,6 +43,7 @@ mod media;
 pub mod message;
 mod migrate;
 mod nodes;
+mod number;
 mod overlay;
 mod pairing;
 mod path;

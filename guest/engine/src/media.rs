@@ -233,10 +233,22 @@ impl Tx<'_> {
     }
 
     /// The whole text of a message, of `bytes` bytes, from the text without payloads.
-    pub(crate) fn with_media(&self, message: Key, text: &str, bytes: usize) -> Result<String> {
-        let mut whole = String::with_capacity(bytes);
+    pub(crate) fn with_media(&self, message: Key, text: &str, bytes: u64) -> Result<String> {
+        let references = self.references(message)?;
+        // Memory is taken for what is there, whatever the row says.
+        let mut length = text.len() as u64;
+        for reference in &references {
+            let payload: i64 = self
+                .statement("SELECT coalesce(sum(octet_length(data)), 0) FROM slice WHERE payload = ?1")?
+                .query_row([reference.payload], |row| row.get(0))?;
+            length += reference.prefix.len() as u64 + payload.unsigned_abs().div_ceil(3) * 4;
+        }
+        if length != bytes {
+            return Err(damaged(format!("a message with media has {length} bytes instead of {bytes}")));
+        }
+        let mut whole = String::with_capacity(usize::try_from(length).unwrap_or(0));
         let mut from = 0;
-        for reference in self.references(message)? {
+        for reference in references {
             let before = text.get(from..reference.at).ok_or_else(|| damaged("media stands in no text".to_owned()))?;
             whole.push_str(before);
             from = reference.at;
@@ -248,10 +260,18 @@ impl Tx<'_> {
             }
         }
         whole.push_str(text.get(from..).unwrap_or_default());
-        if whole.len() != bytes {
-            return Err(damaged(format!("a message with media has {} bytes instead of {bytes}", whole.len())));
-        }
         Ok(whole)
+    }
+
+    /// Whether the bytes of a payload are those that it is named by.
+    pub(crate) fn is_payload_whole(&self, payload: i64, hash: &[u8]) -> Result<bool> {
+        let mut hasher = blake3::Hasher::new();
+        let mut slices = self.statement("SELECT data FROM slice WHERE payload = ?1 ORDER BY key")?;
+        let mut slices = slices.query([payload])?;
+        while let Some(slice) = slices.next()? {
+            hasher.update(slice.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?);
+        }
+        Ok(hasher.finalize().as_bytes() == hash)
     }
 
     fn payload_range(&self, payload: i64, offset: u64, length: u64) -> Result<Vec<u8>> {

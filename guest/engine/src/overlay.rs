@@ -10,6 +10,7 @@ use crate::correction::Sum;
 use crate::error::Result;
 use crate::key::Key;
 use crate::message::{self, quote};
+use crate::number::Number;
 use crate::path::Path;
 use crate::session::Session;
 use crate::store::Tx;
@@ -64,9 +65,9 @@ impl Overlay {
             place: row.get(4)?,
             first_id: row.get(5)?,
             last_id: row.get(6)?,
-            count: row.get(7)?,
-            bytes: row.get(8)?,
-            tokens: row.get(9)?,
+            count: row.get::<_, Number>(7)?.0,
+            bytes: row.get::<_, Number>(8)?.0,
+            tokens: row.get::<_, Number>(9)?.0,
             created_at: row.get(10)?,
         })
     }
@@ -83,6 +84,11 @@ impl Overlay {
             self.count,
             self.created_at,
         )
+    }
+
+    /// Whether the message that stands for what is covered is as long as the row says.
+    pub(crate) fn is_measured(&self, summary: &str) -> bool {
+        self.render(summary).len() as i64 == self.bytes
     }
 
     /// Measures the message that stands for what is covered.
@@ -254,10 +260,12 @@ impl Tx<'_> {
                 next = self.stretch_above(stretch)?;
                 continue;
             };
+            let on_no_path = || damaged(format!("compaction {} begins on no path to it", found.id));
             while stretch.to.chain() != found.first.chain() {
-                stretch = self
-                    .stretch_above(stretch)?
-                    .ok_or_else(|| damaged(format!("compaction {} begins on no path to it", found.id)))?;
+                stretch = self.stretch_above(stretch)?.ok_or_else(on_no_path)?;
+            }
+            if found.first > stretch.to {
+                return Err(on_no_path());
             }
             stretch.to = found.first.before();
             next = Some(stretch);
@@ -494,7 +502,7 @@ impl Tx<'_> {
             match self.next_in_chain(from.before())? {
                 Some(first) if first <= to => return Ok(Some(first)),
                 _ if depth == end.depth => return Ok(None),
-                _ => from = Key::start(self.chain_at_depth(end, depth + 1)?.key).after(),
+                _ => from = Key::new(self.chain_at_depth(end, depth + 1)?.key, 1),
             }
         }
     }

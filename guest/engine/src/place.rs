@@ -34,6 +34,9 @@ pub trait Place: Send {
     /// Ends the turn. An error means that the turn was lost meanwhile: what was done in it must not be acknowledged.
     fn end(&mut self) -> Result<()>;
 
+    /// Lets others have what was kept between turns, until the next one; called when the store has been closed.
+    fn release(&mut self) {}
+
     /// Removes the files whose names begin with [`TEMPORARY_PREFIX`]; called before a database is opened for writing.
     fn sweep(&mut self) -> Result<()>;
 

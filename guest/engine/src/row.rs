@@ -7,6 +7,7 @@ use crate::correction::{Corrections, Sum};
 use crate::error::Result;
 use crate::key::Key;
 use crate::message::{self, Incoming};
+use crate::number::Number;
 use crate::session::Session;
 use crate::store::Tx;
 use crate::text::Stored;
@@ -46,15 +47,16 @@ impl Head {
             id: row.get(1)?,
             role: row.get(2)?,
             created_at: row.get(3)?,
-            bytes: row.get(4)?,
-            tokens: row.get(5)?,
-            outside: row.get(6)?,
+            bytes: row.get::<_, Number>(4)?.0,
+            tokens: row.get::<_, Number>(5)?.0,
+            outside: row.get::<_, Number>(6)?.0,
         })
     }
 
     /// The sizes alone.
     pub(crate) fn size_from_row(row: &Row<'_>) -> rusqlite::Result<Sum> {
-        Ok(Sum { bytes: row.get(4)?, outside: row.get(6)?, ..Sum::default() })
+        let number = |column| Ok::<_, rusqlite::Error>(row.get::<_, Number>(column)?.0);
+        Ok(Sum { bytes: number(4)?, outside: number(6)?, ..Sum::default() })
     }
 
     /// The role, for as long as the row is there.
@@ -309,5 +311,6 @@ fn size(message: &Incoming<'_>, text: &Stored<'_>, tokens: u32) -> Sum {
 
 /// Bytes, tokens and bytes outside, in this order.
 fn sum_from_row(row: &Row<'_>) -> rusqlite::Result<Sum> {
-    Ok(Sum { bytes: row.get(0)?, tokens: row.get(1)?, outside: row.get(2)?, gone: 0 })
+    let number = |column| Ok::<_, rusqlite::Error>(row.get::<_, Number>(column)?.0);
+    Ok(Sum { bytes: number(0)?, tokens: number(1)?, outside: number(2)?, gone: 0 })
 }

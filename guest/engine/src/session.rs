@@ -4,6 +4,7 @@ use rusqlite::{OptionalExtension, Row, params};
 
 use crate::error::{Error, Kind, Result};
 use crate::key::Key;
+use crate::number::Number;
 use crate::store::Tx;
 
 /// Bytes that an id of a session or message may have.
@@ -44,13 +45,13 @@ impl Session {
             last_seq: row.get(1)?,
             leaf: row.get(2)?,
             chosen: row.get(3)?,
-            messages: row.get(4)?,
-            bytes: row.get(5)?,
-            tokens: row.get(6)?,
-            deletions: row.get(7)?,
+            messages: row.get::<_, Number>(4)?.0,
+            bytes: row.get::<_, Number>(5)?.0,
+            tokens: row.get::<_, Number>(6)?.0,
+            deletions: row.get::<_, Number>(7)?.0,
             corrected: row.get(8)?,
-            outside: row.get(9)?,
-            overlays: row.get(10)?,
+            outside: row.get::<_, Number>(9)?.0,
+            overlays: row.get::<_, Number>(10)?.0,
             tangled: row.get(11)?,
         })
     }
@@ -184,7 +185,7 @@ impl Tx<'_> {
                 "SELECT max((SELECT value FROM meta WHERE name = 'event'),
                             coalesce((SELECT last_event FROM session ORDER BY rank DESC LIMIT 1), 0))",
             )?
-            .query_row([], |row| row.get(0))?;
+            .query_row([], |row| Ok(row.get::<_, Number>(0)?.0))?;
         self.memo.event = Some(event);
         Ok(event)
     }

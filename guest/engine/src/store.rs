@@ -100,17 +100,30 @@ impl<P: Place> Store<P> {
 
     /// Writes the log back into the file and lets go of it; the next call opens it again.
     pub fn close(&mut self) -> Result<()> {
+        let closed = self.close_connection();
+        self.place.release();
+        closed
+    }
+
+    fn close_connection(&mut self) -> Result<()> {
         let Some(connection) = self.connection.take() else { return Ok(()) };
         self.memo = Memo::default();
         self.room = Room::default();
-        if self.place.begin(true)? {
+        match self.place.begin(!self.place.read_only()) {
             // Others have written since: what this connection knows of the log is out of date, and must not be used.
-            drop(connection);
-            return self.place.end();
+            Ok(true) => {
+                drop(connection);
+                self.place.end()
+            }
+            Ok(false) => {
+                let closed = connection.close().map_err(|(_, error)| Error::from(error));
+                self.place.end()?;
+                closed
+            }
+            // Without room for a mark the log stays as it is: whoever opens the store reads it.
+            Err(error) if error.kind == Kind::StorageFull => Ok(()),
+            Err(error) => Err(error),
         }
-        let closed = connection.close().map_err(|(_, error)| Error::from(error));
-        self.place.end()?;
-        closed
     }
 
     /// A call that only reads.

@@ -84,21 +84,25 @@ impl Tx<'_> {
             None => self.pieces(head)?,
         };
         if head.outside > 0 && mode == MediaMode::Inline {
-            return self.with_media(head.key, &text, usize::try_from(head.bytes).unwrap_or(0));
+            return self.with_media(head.key, &text, head.bytes_as_read(MediaMode::Inline));
         }
         Ok(text)
     }
 
     fn pieces(&self, head: &Head) -> Result<String> {
-        let expected = usize::try_from(head.bytes - head.outside).unwrap_or(0);
-        let mut text = Vec::with_capacity(expected);
+        // Memory is taken for what is there, whatever the row says.
+        let length: i64 = self
+            .statement("SELECT coalesce(sum(octet_length(data)), 0) FROM piece WHERE message = ?1")?
+            .query_row([head.key], |row| row.get(0))?;
+        let expected = head.bytes_as_read(MediaMode::Reference);
+        if length.unsigned_abs() != expected {
+            return Err(damaged(format!("message {} has {length} bytes instead of {expected}", head.id)));
+        }
+        let mut text = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
         let mut statement = self.statement("SELECT data FROM piece WHERE message = ?1 ORDER BY key")?;
         let mut rows = statement.query([head.key])?;
         while let Some(row) = rows.next()? {
             text.extend_from_slice(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?);
-        }
-        if text.len() != expected {
-            return Err(damaged(format!("message {} has {} bytes instead of {expected}", head.id, text.len())));
         }
         String::from_utf8(text).map_err(|_| damaged(format!("message {} is no text", head.id)))
     }

@@ -1,9 +1,10 @@
-//! Taking turns by marks in the store's directory, where the host gives no locks.
+//! Taking turns by marks in the store's directory, where the host gives no locks; and for hosts that do, keeping the
+//! others out.
 //!
 //! # How
 //!
-//! A turn is a *generation*: a number, and a file `owner.<number>` that says `busy` with the time, or `free`. Whoever
-//! has made the file of the highest generation has the turn.
+//! A turn is a *generation*: a number, and a file `owner.<number>` that says `busy` or `kept` with the time, or `free`.
+//! Whoever has made the file of the highest generation has the turn.
 //!
 //! - **Taking**: find the highest generation `n`. If it is free, or was left behind, make `owner.<n+1>`: making a file
 //!   that must not exist yet is one step, which only one instance can win. Write `busy` into it. Then look again:
@@ -17,6 +18,11 @@
 //!   says what we wrote (in that order: if `n+1` had come and gone, `n` would have gone before it). Else the turn is
 //!   lost: everything on the database fails from there on, and the end of the turn answers `busy`.
 //! - **Giving back**: the file is rewritten as `free` and stays. So the numbers only rise.
+//! - **For good**: who has a lock of the host (`TALKTREE_LOCKING=host`) takes one turn like everybody else, but writes
+//!   `kept` into its mark. There is nothing to renew: such a mark never counts as left behind, and only another who has
+//!   the host's lock may follow it, since then whoever wrote it has come to its end. It is given back like others; the
+//!   very first one is deleted instead, so that nothing stays where only hosts with locks have ever been: nobody could
+//!   follow it, so no number is used twice by those who have seen one.
 //! - **Left behind**: a busy mark was left behind when it was *seen* unchanged for 5 s, or for 2 s where the time in it
 //!   is at least 5 s away from now. The waiting is measured by the monotonic clock: a jump of the wall clock alone takes
 //!   nothing from an owner at work.
@@ -40,6 +46,8 @@
 //!   (`TALKTREE_LOCKING=host`).
 //! - A call that works for more than 5 s without touching the database, while another instance waits, loses its turn
 //!   and answers `busy`; nothing is harmed.
+//! - A host with a lock that is killed leaves its mark: instances without one answer `busy` until a host with the lock
+//!   has opened the store and closed it again, or somebody who knows that none is left deletes the mark.
 //! - In a directory that can only be read there are no marks: reads go on, and a writer elsewhere is not kept out. The
 //!   same goes for reads when the disk has no room for a mark.
 
@@ -54,6 +62,9 @@ const LEFT_BEHIND: u64 = 5_000;
 const WATCHED: u64 = 2_000;
 /// How old the last look may be before the database is touched. In ms; well below [`WATCHED`].
 const LOOK_EVERY: u64 = 1_000;
+/// Who has the host's lock follows a mark that was seen to say nothing for this long: after loss of power a kept one may
+/// be empty. Its maker would find out, since it looks again after it has written. In ms.
+const UNWRITTEN: u64 = 100;
 /// First and longest pause between two looks at somebody else's mark, in ms.
 const PAUSES: (u64, u64) = (2, 50);
 
@@ -89,6 +100,8 @@ pub(crate) trait Surroundings {
 pub(crate) enum Refusal {
     /// Somebody else has it, and was waited for this many ms.
     Busy(u64),
+    /// Somebody with a lock of the host has the store, or was killed while it had it; waited for this many ms.
+    Kept(u64),
     /// It was ours and somebody else took it.
     Lost,
     /// No mark can be made here: the directory can only be read.
@@ -104,6 +117,8 @@ pub(crate) struct Marks<S: Surroundings> {
     surroundings: S,
     /// Told apart from other instances by this.
     instance: u64,
+    /// We have the host's lock.
+    locked: bool,
     turn: Turn<S::Mark>,
     /// The generation of our last turn, if it ended well, and what we wrote into its mark.
     last: Option<(u64, String)>,
@@ -132,7 +147,12 @@ struct Own<M> {
 impl<S: Surroundings> Marks<S> {
     /// Nobody's turn.
     pub(crate) fn new(surroundings: S, instance: u64) -> Self {
-        Self { surroundings, instance, turn: Turn::None, last: None, watched: None, beat: 0 }
+        Self { surroundings, instance, locked: false, turn: Turn::None, last: None, watched: None, beat: 0 }
+    }
+
+    /// Nobody's turn, for who has the host's lock.
+    pub(crate) fn locked(surroundings: S, instance: u64) -> Self {
+        Self { locked: true, ..Self::new(surroundings, instance) }
     }
 
     /// Takes the turn, and waits at most this many ms for whoever has it, or 3 s longer where the mark looks left behind.
@@ -151,6 +171,24 @@ impl<S: Surroundings> Marks<S> {
             alone?;
         }
         self.begin_among_others(timeout).map(|()| true)
+    }
+
+    /// Takes the turn for good, with the host's lock in hand; [`release`](Self::release) gives it back. Waits at most this
+    /// many ms for whoever has it.
+    pub(crate) fn keep(&mut self, timeout: u64) -> Result<(), Refusal> {
+        self.begin_among_others(timeout)
+    }
+
+    /// Gives a turn back that was taken for good. Where this fails the others are told that the store is still kept.
+    pub(crate) fn release(&mut self) {
+        let free = self.content("free");
+        if let Turn::Held(own) = std::mem::replace(&mut self.turn, Turn::None) {
+            let _ = match own.generation {
+                // Nobody can have followed a mark that was kept, so nobody has seen another one here.
+                1 => self.remove(1),
+                _ => self.surroundings.write(&own.mark, &free).map_err(refusal),
+            };
+        }
     }
 
     /// Reads without a turn, where none can be had: a writer elsewhere is not kept out.
@@ -235,6 +273,14 @@ impl<S: Surroundings> Marks<S> {
                     }
                 }
                 Seen::Gone => {}
+                Seen::Kept => {
+                    let waited = self.surroundings.monotonic().saturating_sub(begun);
+                    if waited >= timeout {
+                        return Err(Refusal::Kept(waited));
+                    }
+                    self.surroundings.sleep(pause);
+                    pause = min(pause * 2, PAUSES.1);
+                }
                 Seen::Busy { perhaps_left_behind } => {
                     let waited = self.surroundings.monotonic().saturating_sub(begun);
                     if waited >= timeout
@@ -274,12 +320,17 @@ impl<S: Surroundings> Marks<S> {
         };
         let time = match state {
             Some(State::Free) => return Ok(Seen::Free),
+            Some(State::Kept) => return Ok(if self.locked { Seen::Free } else { Seen::Kept }),
             Some(State::Busy(time)) => Some(time),
             None => None,
         };
         let unchanged = before.saturating_sub(since);
         let off = time.is_some_and(|time| self.surroundings.wall().abs_diff(time) >= LEFT_BEHIND);
-        let enough = if off { WATCHED } else { LEFT_BEHIND };
+        let enough = match state {
+            None if self.locked => UNWRITTEN,
+            _ if off => WATCHED,
+            _ => LEFT_BEHIND,
+        };
         if unchanged >= enough {
             return Ok(Seen::Free);
         }
@@ -310,7 +361,7 @@ impl<S: Surroundings> Marks<S> {
             Err(ErrorCode::Exist) => return Ok(None),
             Err(error) => return Err(refusal(error)),
         };
-        let content = self.content("busy");
+        let content = self.content(if self.locked { "kept" } else { "busy" });
         if let Err(error) = self.surroundings.write(&mark, &content) {
             self.remove(generation)?;
             return Err(refusal(error));
@@ -349,6 +400,8 @@ enum Seen {
     Free,
     /// It was deleted meanwhile, so there is a higher one.
     Gone,
+    /// Somebody with a lock of the host has the store.
+    Kept,
     Busy {
         perhaps_left_behind: bool,
     },
@@ -356,6 +409,7 @@ enum Seen {
 
 enum State {
     Free,
+    Kept,
     /// Since, in Unix ms.
     Busy(u64),
 }
@@ -378,6 +432,7 @@ fn parse(content: &[u8]) -> Option<State> {
     let mut words = text.strip_prefix("talktree 1 ")?.split(' ');
     match words.next()? {
         "free" => Some(State::Free),
+        "kept" => Some(State::Kept),
         "busy" => Some(State::Busy(words.next()?.parse().ok()?)),
         _ => None,
     }

@@ -28,6 +28,8 @@ pub(crate) struct Preopened {
     seen: Option<[Option<Entry>; 2]>,
     /// The present turn began before there was a store, and without a mark.
     without_store: bool,
+    /// The host's lock is ours, and others have been told so as well as it can be done.
+    kept: bool,
 }
 
 impl Preopened {
@@ -43,7 +45,23 @@ impl Preopened {
                 MARKS.with_borrow_mut(|marks| marks.as_mut().is_some_and(|marks| marks.may(writing)))
             }));
         }
-        Self { settings, read_only: None, seen: None, without_store: false }
+        Self { settings, read_only: None, seen: None, without_store: false, kept: false }
+    }
+
+    /// With the host's lock in hand: keeps out those who have none, from the first call on that finds a store or makes it.
+    fn keep(&mut self, folder: &Rc<Folder>, write: bool) -> Result<()> {
+        if self.kept || !(write || look(folder, FILE_NAME)?.is_some_and(|entry| entry.size > 0)) {
+            return Ok(());
+        }
+        let mut marks = Marks::locked(Host { folder: Rc::clone(folder) }, get_random_u64());
+        match marks.keep(self.settings.busy_timeout) {
+            Ok(()) => MARKS.set(Some(marks)),
+            // Where nothing can be made, others can make no mark either; room is needed to make room.
+            Err(Refusal::ReadOnly | Refusal::NoRoom) => {}
+            Err(refusal) => return Err(error(refusal)),
+        }
+        self.kept = true;
+        Ok(())
     }
 
     /// Reads without a turn. True: the files are not those that were read last.
@@ -81,7 +99,7 @@ impl Place for Preopened {
             self.read_only = Some(is_read_only(&folder));
         }
         if self.settings.locking == Locking::Host {
-            return Ok(false);
+            return self.keep(&folder, write).map(|()| false);
         }
         let new = MARKS.with_borrow_mut(|marks| {
             let new = marks.is_none();
@@ -110,7 +128,18 @@ impl Place for Preopened {
         Ok(outdated)
     }
 
+    fn release(&mut self) {
+        if std::mem::take(&mut self.kept)
+            && let Some(mut marks) = MARKS.take()
+        {
+            marks.release();
+        }
+    }
+
     fn end(&mut self) -> Result<()> {
+        if self.settings.locking == Locking::Host {
+            return Ok(());
+        }
         self.without_store = false;
         MARKS.with_borrow_mut(|marks| marks.as_mut().map_or(Ok(()), Marks::end)).map_err(error)
     }
@@ -174,6 +203,12 @@ fn error(refusal: Refusal) -> Error {
                 format!("another instance has been using the store for the {waited} ms that were waited; try again");
             Error::new(Kind::Busy, message)
         }
+        Refusal::Kept(waited) => Error::new(
+            Kind::Busy,
+            format!(
+                "a host with locks, such as the program talktree, has had the store for the {waited} ms that were waited; end it. If none is left, it was killed: have it open the store once more, or delete the files owner.* beside the store"
+            ),
+        ),
         Refusal::Lost => Error::new(
             Kind::Busy,
             "the call took so long that another instance took the store over; read again what is there, and try again",

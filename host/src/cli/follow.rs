@@ -1,11 +1,11 @@
 //! `talktree show --follow`: what is written into a session, as it comes.
 //!
-//! The tenant is let go of between two looks, so that whoever writes can have it.
+//! The tenant is opened only where its files have changed, and let go of again, so that whoever writes can have it.
 
 use std::{
     io::{self, Write},
-    process::ExitCode,
-    time::Duration,
+    pin::Pin,
+    time::{Duration, SystemTime},
 };
 
 use talktree::{Change, ErrorKind, EventKind, Node, Session};
@@ -23,8 +23,8 @@ use super::{
 const PAUSE: Duration = Duration::from_millis(400);
 /// Events in one page of the feed.
 const PAGE: u32 = 1_000;
-/// A cursor that no feed has given: it is answered with where the feed ends now.
-const PRESENT_END: &str = "end";
+/// A file may be written twice and say the same time: for so long after a change it is looked at again.
+const FRESH: Duration = Duration::from_secs(1);
 
 /// A session that is followed from a moment on.
 pub(crate) struct Following {
@@ -33,36 +33,55 @@ pub(crate) struct Following {
     cursor: String,
     /// The newest message that was shown by other means.
     shown: u32,
+    /// The change of the store that was looked at last.
+    seen: Option<SystemTime>,
+    /// A signal asks for an end.
+    end: Pin<Box<dyn Future<Output = ()>>>,
 }
 
 impl Following {
-    /// From now on, or from the moment when the tenant can be had.
-    pub(crate) async fn begin(session: Session, json: bool, conversation: &Conversation) -> anyhow::Result<Self> {
+    /// From now on, or from the moment when the tenant can be had. None: a signal asked for an end before that.
+    pub(crate) async fn begin(
+        session: Session,
+        json: bool,
+        conversation: &Conversation,
+    ) -> anyhow::Result<Option<Self>> {
+        let mut end: Pin<Box<dyn Future<Output = ()>>> = Box::pin(Signals::listen()?.first());
         let mut waiting = Waiting::default();
         loop {
-            match session.tenant().changes().cursor(PRESENT_END.to_owned()).limit(1).await {
-                Ok(page) => return Ok(Self { session, json, cursor: page.cursor, shown: 0 }),
+            match session.tenant().end_of_feed().await {
+                Ok(page) => {
+                    let cursor = page.cursor;
+                    return Ok(Some(Self { session, json, cursor, shown: 0, seen: None, end }));
+                }
                 Err(error) => waiting.bear_with(error.into(), conversation)?,
             }
-            sleep(PAUSE).await;
+            if pause(&mut end).await {
+                return Ok(None);
+            }
         }
     }
 
     /// Prints what is written, until a signal asks for an end. These messages have been shown.
-    pub(crate) async fn run(mut self, nodes: &[Node], conversation: &Conversation) -> anyhow::Result<ExitCode> {
+    pub(crate) async fn run(&mut self, nodes: &[Node], conversation: &Conversation) -> anyhow::Result<()> {
         self.shown = nodes.iter().map(|node| node.seq).max().unwrap_or(0);
-        let end = Signals::listen()?.first();
-        tokio::pin!(end);
         let mut waiting = Waiting::default();
         loop {
-            match self.look().await {
-                Ok(()) => waiting = Waiting::default(),
-                Err(error) => waiting.bear_with(error, conversation)?,
+            // Before the look: what is written meanwhile is another change.
+            let change = self.session.tenant().last_change().await?;
+            let is_fresh = |change: SystemTime| change.elapsed().map_or(true, |age| age < FRESH);
+            if change != self.seen || change.is_some_and(is_fresh) {
+                match self.look().await {
+                    Ok(()) => {
+                        waiting = Waiting::default();
+                        self.seen = change;
+                    }
+                    Err(error) => waiting.bear_with(error, conversation)?,
+                }
             }
             self.session.tenant().close().await?;
-            tokio::select! {
-                () = &mut end => return Ok(ExitCode::SUCCESS),
-                () = sleep(PAUSE) => {}
+            if pause(&mut self.end).await {
+                return Ok(());
             }
         }
     }
@@ -127,6 +146,14 @@ impl Following {
             }
         }
         Ok(())
+    }
+}
+
+/// Waits until it is time to look again. True: a signal asks for an end.
+async fn pause(end: &mut Pin<Box<dyn Future<Output = ()>>>) -> bool {
+    tokio::select! {
+        () = end => true,
+        () = sleep(PAUSE) => false,
     }
 }
 

@@ -10,11 +10,10 @@ use serde_json::json;
 use talktree::Node;
 
 use super::{
-    Conversation,
     drawing::Tree,
     follow::Following,
     layout::{Layout, counted},
-    view::{View, columns, say_empty},
+    view::{Looking, View},
 };
 
 /// Draw the tree of a session, with its branches
@@ -24,8 +23,8 @@ A line of messages stays in its column. Where a message was answered more than o
 present leaf goes on in the column and the others stand before it, one step to the right. Filled dots are on that \
 path, its end is a diamond. `talktree tree` folds what is long.
 
-With --follow, what is written from then on is printed below as it comes, until Ctrl-C. Between two looks, less than \
-half a second apart, the tenant is let go of; while `talktree serve` has it open nothing can be seen from here: there, \
+With --follow, what is written from then on is printed below as it comes, until Ctrl-C. The tenant is opened only where \
+its files have changed, and let go of at once; while `talktree serve` has it open nothing can be seen from here: there, \
 listen to /events?tenant=NAME.
 
 Examples:
@@ -37,15 +36,7 @@ Examples:
 Exit codes: 0 done (an empty session too, and --follow that was ended), 1 failed, 2 the command line was wrong.")]
 pub(crate) struct Show {
     #[command(flatten)]
-    conversation: Conversation,
-
-    /// Look at the tree from this message instead of the present leaf
-    #[arg(long, value_name = "ID")]
-    leaf: Option<String>,
-
-    /// Columns to use; without it those of the terminal, or 120
-    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(20..))]
-    width: Option<u16>,
+    looking: Looking,
 
     /// Go on with what is written, as it comes
     #[arg(long)]
@@ -59,37 +50,44 @@ pub(crate) struct Show {
 
 impl Show {
     pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
-        let session = self.conversation.open().await?;
-        // Before the tree is read, so that nothing falls between the two.
-        let following = match self.follow {
-            true => Some(Following::begin(session.clone(), self.json, &self.conversation).await?),
-            false => None,
-        };
-        let view = View::read(session, &self.conversation, self.leaf).await?;
-        if self.json && !self.follow {
-            let mut out = BufWriter::new(io::stdout().lock());
-            write_json(&mut out, &view)?;
-            out.flush()?;
-        } else if self.json {
-            // New messages are all that is printed.
-        } else if view.nodes.is_empty() {
-            say_empty(&self.conversation);
-        } else {
-            let mut out = BufWriter::new(anstream::stdout());
-            draw(&mut out, &self.conversation.name(), &view.nodes, view.leaf.as_deref(), columns(self.width))?;
-            if self.follow {
-                writeln!(out)?;
+        let session = self.looking.conversation.open().await?;
+        if !self.follow {
+            let view = self.looking.read(session).await?;
+            if self.json {
+                print_json(&view)?
+            } else {
+                self.print(&view)?
             }
-            out.flush()?;
+            return Ok(ExitCode::SUCCESS);
         }
-        match following {
-            Some(following) => following.run(&view.nodes, &self.conversation).await,
-            None => Ok(ExitCode::SUCCESS),
+        // It begins before the tree is read, so that nothing falls between the two.
+        let conversation = &self.looking.conversation;
+        let Some(mut following) = Following::begin(session.clone(), self.json, conversation).await? else {
+            return Ok(ExitCode::SUCCESS);
+        };
+        let view = self.looking.read(session).await?;
+        if !self.json {
+            self.print(&view)?;
+            anstream::println!();
         }
+        following.run(&view.nodes, conversation).await?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn print(&self, view: &View) -> io::Result<()> {
+        if view.nodes.is_empty() {
+            self.looking.say_empty();
+            return Ok(());
+        }
+        let mut out = BufWriter::new(anstream::stdout());
+        let name = self.looking.conversation.name();
+        draw(&mut out, &name, &view.nodes, view.leaf.as_deref(), self.looking.columns())?;
+        out.flush()
     }
 }
 
-fn write_json(out: &mut impl Write, view: &View) -> io::Result<()> {
+fn print_json(view: &View) -> io::Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
     let (tenant, id) = (json!(view.session.tenant().name()), json!(view.session.id()));
     write!(out, r#"{{"tenant":{tenant},"session":{id},"leafId":{},"messages":["#, json!(view.leaf))?;
     for (at, node) in view.nodes.iter().enumerate() {
@@ -99,7 +97,8 @@ fn write_json(out: &mut impl Write, view: &View) -> io::Result<()> {
         });
         write!(out, "{}{message}", if at == 0 { "" } else { "," })?;
     }
-    writeln!(out, "]}}")
+    writeln!(out, "]}}")?;
+    out.flush()
 }
 
 fn draw(out: &mut impl Write, name: &str, nodes: &[Node], leaf: Option<&str>, columns: usize) -> io::Result<()> {

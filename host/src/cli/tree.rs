@@ -10,11 +10,10 @@ use serde_json::{Value, json};
 use talktree::Compaction;
 
 use super::{
-    Conversation,
     drawing::Tree,
     layout::{Layout, counted},
     outline::{Entry, outline},
-    view::{View, columns, say_empty},
+    view::{Looking, View},
 };
 
 /// Draw the shape of a session: its branches and summaries, long stretches folded
@@ -32,15 +31,7 @@ Examples:
 Exit codes: 0 done (an empty session too), 1 failed, 2 the command line was wrong.")]
 pub(crate) struct TreeCommand {
     #[command(flatten)]
-    conversation: Conversation,
-
-    /// Look at the tree from this message instead of the present leaf
-    #[arg(long, value_name = "ID")]
-    leaf: Option<String>,
-
-    /// Columns to use; without it those of the terminal, or 120
-    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(20..))]
-    width: Option<u16>,
+    looking: Looking,
 
     /// One JSON object: tenant, session, leafId, messages, branches, lines (each of a kind: message, folded, summary)
     #[arg(long)]
@@ -49,17 +40,17 @@ pub(crate) struct TreeCommand {
 
 impl TreeCommand {
     pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
-        let view = View::read(self.conversation.open().await?, &self.conversation, self.leaf).await?;
+        let view = self.looking.read(self.looking.conversation.open().await?).await?;
         let summaries = if view.nodes.is_empty() { Vec::new() } else { view.session.get_compactions().await? };
         if self.json {
             let mut out = BufWriter::new(io::stdout().lock());
             write_json(&mut out, &view, &summaries)?;
             out.flush()?;
         } else if view.nodes.is_empty() {
-            say_empty(&self.conversation);
+            self.looking.say_empty();
         } else {
             let mut out = BufWriter::new(anstream::stdout());
-            draw(&mut out, &self.conversation.name(), &view, &summaries, columns(self.width))?;
+            draw(&mut out, &self.looking.conversation.name(), &view, &summaries, self.looking.columns())?;
             out.flush()?;
         }
         Ok(ExitCode::SUCCESS)

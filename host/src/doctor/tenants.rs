@@ -11,7 +11,7 @@ use wasmtime_wasi::FsPerms;
 use super::file_system::rights_of_others;
 use super::holders::Holders;
 use super::{Examination, Finding, Level, store};
-use crate::directory::{DOOMED_FILE, NAME_FILE, NEW_FILE, STORE_FILE, read_name};
+use crate::directory::{DOOMED_FILE, LOG_FILE, NAME_FILE, NEW_FILE, STORE_FILE, read_name};
 use crate::error::Result;
 use crate::filesystem::Usage;
 use crate::lock::LOCK_FILE;
@@ -25,9 +25,6 @@ const AHEAD: Duration = Duration::from_secs(300);
 
 /// A log that is longer, in bytes, was not written back as it should have been.
 const LONG_LOG: u64 = 256 << 20;
-
-/// The log of a store, as SQLite names it.
-const LOG_FILE: &str = "talktree.db-wal";
 
 /// What belongs into the directory of a tenant.
 const KNOWN: [&str; 4] = [STORE_FILE, LOG_FILE, LOCK_FILE, NAME_FILE];

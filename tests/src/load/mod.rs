@@ -19,7 +19,7 @@ pub struct Random(u64);
 impl Random {
     /// The sequence of a seed, one of many.
     pub fn new(seed: u64, stream: u64) -> Self {
-        let mut random = Self(seed ^ stream.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let mut random = Self((seed << 1) ^ stream.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         // Seeds that are alike give sequences that are not.
         for _ in 0..8 {
             random.next();

@@ -14,6 +14,7 @@ mod page;
 pub(crate) mod peers;
 mod programs;
 mod python_package;
+mod registry;
 mod reproducible;
 mod runtimes;
 mod spin;
@@ -49,6 +50,7 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage { name: "page: wassette", when: When::Ecosystem, run: |_| wassette::run() },
     Stage { name: "page: wasmcloud", when: When::Ecosystem, run: |_| wasmcloud::run() },
     Stage { name: "page: spin", when: When::Ecosystem, run: |_| spin::run() },
+    Stage { name: "wkg", when: When::Ecosystem, run: |_| registry::run_wkg() },
     Stage { name: "page: c", when: When::Ecosystem, run: |_| c::run() },
     Stage { name: "published crate", when: When::Ecosystem, run: |_| published::check().map(|()| Outcome::Passed) },
 ];

@@ -28,7 +28,12 @@ pub(super) fn test() -> Result<Outcome> {
         Err(reason) => return Ok(Outcome::Skipped(reason)),
     };
     let cache = format!("cache_dir={}", target_dir()?.join("ecosystem/web-page/pytest").display());
-    run(python.args(["-m", "pytest", "--quiet", "-o", &cache]).arg(root().join("tests/page")))?;
+    if run(python.args(["-m", "pytest", "--quiet", "-o", &cache]).arg(root().join("tests/page"))).is_ok() {
+        return Ok(Outcome::Passed);
+    }
+    // As for the tests that nextest runs: a busy machine may hold a browser up, and what fails twice has failed.
+    eprintln!("what failed is tried once more; what passes then is flaky");
+    run(python.args(["--last-failed", "--last-failed-no-failures", "none"]))?;
     Ok(Outcome::Passed)
 }
 

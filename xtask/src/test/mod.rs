@@ -4,6 +4,7 @@ mod cases;
 mod examples;
 mod mcp;
 mod readme;
+mod supply;
 
 use std::{
     env,
@@ -15,10 +16,10 @@ use clap::Args;
 
 use crate::{
     components::{self, components_cargo},
-    ecosystem,
+    ecosystem, fuzz,
     guest::{self, guest_cargo},
     host::native,
-    process::{cargo, on_path, run},
+    process::{cargo, run},
     project::{root, target_dir},
     setup,
 };
@@ -29,7 +30,7 @@ pub(crate) struct Options {
     /// Leave out slow tests, documentation, examples and conformance cases
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// Install what else is of use (cargo-deny takes minutes to compile) and test with it
+    /// Compile what else is of use where nobody has it ready-made (cargo-deny takes minutes) and test with it
     #[arg(long)]
     full: bool,
     /// Build, and run Talktree in all other hosts and languages, with their own tools: what is too long for every run, too
@@ -93,13 +94,15 @@ const STAGES: &[Stage] = &[
     Stage { name: "component", when: When::Building, run: |_| passed(build_guests()) },
     Stage { name: "lints of the guest", when: When::Quick, run: |_| passed(lint_guest()) },
     Stage { name: "lints", when: When::Quick, run: |_| passed(lint_native()) },
-    Stage { name: "licences", when: When::Full, run: check_licences },
+    Stage { name: "licences", when: When::Full, run: supply::check_licences },
+    Stage { name: "advisories", when: When::Full, run: supply::check_advisories },
     Stage {
         name: "build of all targets",
         when: When::Building,
         run: |_| passed(run(native(&["build"]).arg("--all-targets"))),
     },
     Stage { name: "tests", when: When::Quick, run: |options| passed(tests(options)) },
+    Stage { name: "fuzz targets", when: When::Full, run: |_| passed(fuzz::smoke()) },
     Stage { name: "documentation", when: When::Full, run: |_| passed(document()) },
     Stage { name: "documentation tests", when: When::Full, run: |_| passed(run(native(&["test"]).arg("--doc"))) },
     Stage { name: "examples", when: When::Full, run: |_| passed(examples::run_all()) },
@@ -163,19 +166,6 @@ fn lint_guest() -> Result<()> {
     let packages = ["--package", guest::PACKAGE, "--package", "talktree-vfs", "--lib", "--examples"];
     run(guest_cargo()?.arg("clippy").args(packages).args(guest::BUILD).args(["--", "--deny", "warnings"]))?;
     run(components_cargo("clippy")?.args(["--", "--deny", "warnings"]))
-}
-
-/// Nothing may come in under a licence that `deny.toml` does not name.
-fn check_licences(options: &Options) -> Result<Outcome> {
-    if on_path("cargo-deny").is_none() {
-        if !options.full {
-            return Ok(Outcome::Skipped("skipped: no cargo-deny here (--full installs it)"));
-        }
-        eprintln!("going to compile cargo-deny with `cargo install` (several minutes, once)");
-        run(cargo().args(["install", "--locked", "cargo-deny"]))?;
-    }
-    let checks = ["licenses", "bans", "sources"];
-    passed(run(cargo().current_dir(root()).args(["deny", "--workspace", "check"]).args(checks)))
 }
 
 fn tests(options: &Options) -> Result<()> {

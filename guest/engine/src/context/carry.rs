@@ -9,6 +9,7 @@ use super::prompt::Frozen;
 use super::write::{checked_description, checked_title};
 use super::{KEPT_VERSIONS, MAX_BLOCK_BYTES, MAX_ENTRIES, STORE};
 use crate::append::valid_time;
+use crate::chain::damaged;
 use crate::error::{Error, Kind, Result};
 use crate::message::tokens::estimate;
 use crate::store::Tx;
@@ -150,6 +151,19 @@ impl Tx<'_> {
             versions,
             entries,
         }))
+    }
+
+    /// Looks whether a block is one that can be written, and counts what it holds. The error says what is wrong.
+    pub(crate) fn look_at_block(&self, owner: i64, block: &CarriedBlock) -> Result<()> {
+        block.validate()?;
+        let session = (owner != STORE).then_some(owner);
+        let Some(row) = self.find_block(session, &block.label)? else { return Ok(()) };
+        let present = block.entries.iter().filter(|entry| entry.died.is_none());
+        let bytes: i64 = present.map(|entry| length(&entry.content)).sum();
+        if row.bytes != bytes {
+            return Err(damaged(format!("the block {:?} says {} bytes and holds {bytes}", block.label, row.bytes)));
+        }
+        Ok(())
     }
 
     /// Stores a block as it was elsewhere. Answers false where the label is there already, and leaves it as it is. No

@@ -75,7 +75,7 @@ impl Frozen {
     }
 
     /// Whether it holds together.
-    pub(super) fn is_sound(&self) -> bool {
+    pub(crate) fn is_sound(&self) -> bool {
         self.read().is_some()
     }
 }

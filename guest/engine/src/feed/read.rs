@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::OptionalExtension;
 
+use crate::chain::damaged;
 use crate::cursor::Purpose;
 use crate::error::{Kind, Result};
 use crate::feed::scan::{About, Entry, Filter};
@@ -49,6 +50,10 @@ impl<P: Place> Store<P> {
             entries.extend(messages.entries);
             entries.retain(|entry| entry.number <= to);
             entries.sort_unstable_by_key(|entry| entry.number);
+            if to < after || entries.iter().any(|entry| !(after + 1..=end).contains(&entry.number)) {
+                // Who goes on from there comes by here again.
+                return Err(damaged(format!("events between {after} and {end} have other numbers")));
+            }
             let mut page = Page { events: Vec::new(), names: BTreeMap::new(), bytes: 0 };
             let mut last = after;
             for entry in &entries {

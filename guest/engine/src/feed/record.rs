@@ -109,7 +109,7 @@ impl Tx<'_> {
     }
 
     /// The number up to which entries may be missing.
-    pub(super) fn feed_floor(&self) -> Result<i64> {
+    pub(crate) fn feed_floor(&self) -> Result<i64> {
         self.feed_number("feed-floor")
     }
 

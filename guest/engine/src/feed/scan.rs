@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::feed::ids;
 use crate::feed::record::KINDS;
 use crate::key::Key;
+use crate::number::Number;
 use crate::session::validate_id;
 use crate::store::Tx;
 use crate::types::{ChangeOptions, EventKind};
@@ -112,7 +113,7 @@ impl Tx<'_> {
         let mut found = Found { entries: Vec::new(), to: i64::MAX };
         let mut seen = 0;
         while let Some(row) = rows.next()? {
-            let number: i64 = row.get(0)?;
+            let Number(number) = row.get(0)?;
             let kind = usize::try_from(row.get::<_, i64>(1)?).ok().and_then(|code| KINDS.get(code).copied());
             let kind = kind.ok_or_else(|| damaged(format!("event {number} is of no kind")))?;
             let session = match row.get_ref(2)? {
@@ -143,7 +144,11 @@ impl Tx<'_> {
              ORDER BY event",
         )?;
         let mut runs = runs.query_map([after], |row| {
-            Ok(Run { event: row.get(0)?, session: row.get(1)?, first: Key::new(row.get(3)?, row.get(2)?) })
+            Ok(Run {
+                event: row.get::<_, Number>(0)?.0,
+                session: row.get(1)?,
+                first: Key::new(row.get(3)?, row.get(2)?),
+            })
         })?;
         let mut seen = 0;
         let mut next = runs.next().transpose()?;
@@ -184,7 +189,7 @@ impl Tx<'_> {
             self.statement("SELECT event, imported, key, id FROM message WHERE key >= ?1 AND key <= ?2 ORDER BY key")?;
         let mut rows = statement.query(params![first, Key::end(first.chain())])?;
         while let Some(row) = rows.next()? {
-            let number: i64 = row.get(0)?;
+            let Number(number) = row.get(0)?;
             if number >= events.end {
                 break;
             }
@@ -224,7 +229,11 @@ impl Tx<'_> {
         while from <= to {
             let middle = from + (to - from) / 2;
             match first_from(middle)? {
-                Some((key, number)) if number <= event => from = key.seq().saturating_add(1),
+                Some((key, number)) if number <= event => match key.seq().checked_add(1) {
+                    Some(behind) => from = behind,
+                    // Nothing is behind the last number that there is.
+                    None => break,
+                },
                 Some((key, _)) => {
                     best = Some(key);
                     match middle.checked_sub(1) {
@@ -236,6 +245,17 @@ impl Tx<'_> {
             }
         }
         Ok(best)
+    }
+
+    /// Looks at some of the events behind a number. Answers the last of them; none: there are no more.
+    pub(crate) fn look_at_events(&self, after: i64, end: i64) -> Result<Option<i64>> {
+        let everything = Filter { sessions: None, kinds: Vec::new() };
+        let found = self.entries_after(&everything, after, MAX_ROWS)?;
+        for entry in &found.entries {
+            entry.ids(self)?;
+            self.name_of(&entry.session)?;
+        }
+        Ok(found.entries.last().map(|entry| entry.number).filter(|&last| last < end))
     }
 
     fn pieces_of_ids(&self, event: i64) -> Result<Vec<u8>> {

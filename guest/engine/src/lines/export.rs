@@ -7,6 +7,7 @@ use rusqlite::{OptionalExtension, params};
 
 use super::places::EmptyPlace;
 use super::{VERSION, memory};
+use crate::chain::damaged;
 use crate::cursor::{Purpose, stale};
 use crate::error::{Error, Kind, Result};
 use crate::key::Key;
@@ -217,6 +218,9 @@ impl Writer<'_, '_> {
     }
 
     fn begin(&mut self, key: i64) -> Result<()> {
+        if key <= STORE {
+            return Err(damaged(format!("a session has the key {key}")));
+        }
         self.open = None;
         self.at = At { session: key, ..At::default() };
         self.open()?;
@@ -412,6 +416,9 @@ impl Writer<'_, '_> {
             self.next_part();
             return Ok(());
         };
+        if key < 1 {
+            return Err(damaged(format!("a block has the key {key}")));
+        }
         memory::write_block(out, self.open.as_ref().map(|open| open.id.as_str()), &block);
         self.at.position = key.unsigned_abs();
         Ok(())
@@ -508,7 +515,7 @@ fn write_configuration(out: &mut String, session: Option<&str>, own: &Configurat
 
 impl Tx<'_> {
     /// The keys of the next messages of a session behind a seq, by seq. Each run of writing went to one chain.
-    fn keys_by_seq(&self, session: &Session, after: u32, until: u32) -> Result<Vec<Key>> {
+    pub(super) fn keys_by_seq(&self, session: &Session, after: u32, until: u32) -> Result<Vec<Key>> {
         let mut found = Vec::new();
         let mut runs = self.statement(
             "SELECT seq, chain FROM run WHERE session = ?1 AND seq <= ?3 AND seq >=

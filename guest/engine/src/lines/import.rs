@@ -353,6 +353,10 @@ impl<'a, 'tx, 'l> Taker<'a, 'tx, 'l> {
             .tx
             .find_message(&session, &parent_id)?
             .ok_or_else(|| format!("its parent {parent_id:?} is not there"))?;
+        if let Some(place) = self.tx.known_empty_place(&session, seq, parent)? {
+            self.tx.remember(session.key, seq, place.number() as i64)?;
+            return Ok(());
+        }
         let above = below.map(|below| self.empty_place(below)).transpose()?.flatten().unwrap_or(parent);
         self.tx.remember(session.key, seq, -(above.number() as i64))?;
         Ok(())
@@ -376,10 +380,16 @@ impl<'a, 'tx, 'l> Taker<'a, 'tx, 'l> {
         if number > 0 {
             return Ok(Some(place));
         }
-        let place = Key::new(self.tx.insert_chain(key, Some(place))?, seq);
-        self.tx.remember(key, seq, place.number() as i64)?;
+        // Where it cannot have its seq here, since something else has it or it would come before what it hangs on, it has
+        // the next one: an export tells places and messages in the order of their seqs.
+        let session = &mut current.session;
+        let own = seq > place.seq() && !self.tx.is_seq_taken(session, seq)?;
+        let Some(own) = (if own { Some(seq) } else { session.last_seq.checked_add(1) }) else { return Ok(None) };
+        session.last_seq = session.last_seq.max(own);
         // From now on a place need not have a message.
-        current.session.deletions = current.session.deletions.max(1);
+        session.deletions = session.deletions.max(1);
+        let place = Key::new(self.tx.insert_chain(key, Some(place))?, own);
+        self.tx.remember(key, seq, place.number() as i64)?;
         Ok(Some(place))
     }
 

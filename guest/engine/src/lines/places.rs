@@ -3,6 +3,8 @@
 //! Which branches show such a summary follows from what hangs below the place and what beside it. So the place is part of
 //! the tree that an export tells: it has the seq of the message that was there, and a message below it says so.
 
+use rusqlite::{OptionalExtension, params};
+
 use crate::error::Result;
 use crate::key::Key;
 use crate::session::Session;
@@ -30,6 +32,27 @@ impl Tx<'_> {
             }
         }
         Ok(empty)
+    }
+
+    /// Whether a message or a summary's place of a session has this seq.
+    pub(super) fn is_seq_taken(&self, session: &Session, seq: u32) -> Result<bool> {
+        Ok(!self.keys_by_seq(session, seq.saturating_sub(1), seq)?.is_empty()
+            || self.summary_place(session, seq)?.is_some())
+    }
+
+    /// The place without a message that has this seq and hangs right below a message, if the session has it already.
+    pub(super) fn known_empty_place(&self, session: &Session, seq: u32, above: Key) -> Result<Option<Key>> {
+        match self.summary_place(session, seq)? {
+            Some(place) if place != above && self.message_at_or_above(place)? == Some(above) => Ok(Some(place)),
+            _ => Ok(None),
+        }
+    }
+
+    fn summary_place(&self, session: &Session, seq: u32) -> Result<Option<Key>> {
+        Ok(self
+            .statement("SELECT place FROM overlay WHERE session = ?1 AND place & 4294967295 = ?2 LIMIT 1")?
+            .query_row(params![session.key, seq], |row| row.get(0))
+            .optional()?)
     }
 
     /// The nearest of these places between a message, or such a place, and the message above it.

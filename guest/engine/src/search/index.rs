@@ -10,12 +10,13 @@
 //! no trace, a vacuum drops an index that something was taken out of. FTS5's own `secure-delete` is not used: it damages
 //! lists of places that are longer than a page.
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{OptionalExtension, Row, params};
 
 use super::parts::{self, Part, Words};
 use super::words::VERSION;
 use crate::error::Result;
 use crate::key::Key;
+use crate::number::Number;
 use crate::row::Head;
 use crate::session::Session;
 use crate::store::Tx;
@@ -135,8 +136,10 @@ impl Tx<'_> {
         let (runs, all) = self.runs_after(state.event)?;
         let end = runs.last().map(|run| run.until);
         for run in runs {
-            let Some(mut next) = self.first_after(run, state.event)? else { continue };
-            while let Some((head, event, body)) = self.message_from(next, run)? {
+            let mut next = self.first_after(run, state.event)?;
+            while let Some(at) = next
+                && let Some((head, event, body)) = self.message_from(at, run)?
+            {
                 if bytes > 0 && (bytes >= STEP_BYTES || messages == STEP_MESSAGES) {
                     self.save_index_state(state)?;
                     return Ok(true);
@@ -175,7 +178,9 @@ impl Tx<'_> {
              WHERE event >= coalesce((SELECT max(event) FROM run WHERE event <= ?1), 0) ORDER BY event LIMIT ?2 + 1",
         )?;
         let rows = statement
-            .query_map(params![event, STEP_MESSAGES], |row| Ok((row.get(0)?, Key::new(row.get(1)?, row.get(2)?))))?
+            .query_map(params![event, STEP_MESSAGES], |row| {
+                Ok((row.get::<_, Number>(0)?.0, Key::new(row.get(1)?, row.get(2)?)))
+            })?
             .collect::<Result<Vec<(i64, Key)>, _>>()?;
         let all = rows.len() <= STEP_MESSAGES as usize;
         let next = rows.iter().skip(1).map(|&(event, _)| event).chain(all.then_some(i64::MAX));
@@ -193,18 +198,18 @@ impl Tx<'_> {
                 .optional()?;
             Ok(found)
         };
-        // Behind `low` everything may be later, and nothing before `high` has been found to be.
-        let (mut low, mut high) = (run.first.seq(), u32::MAX);
-        match at(low)? {
+        // From `low` on everything may be later, and nothing before `high` has been found to be. Both may be behind the
+        // last number that there is.
+        let mut low = match at(run.first.seq())? {
             Some((key, found)) if found > event => return Ok((found < run.until).then_some(key)),
-            Some((key, _)) => low = key.seq().saturating_add(1),
+            Some((key, _)) => u64::from(key.seq()) + 1,
             None => return Ok(None),
-        }
-        let mut result = None;
+        };
+        let (mut high, mut result) = (1 << 32, None);
         while low < high {
             let middle = low + (high - low) / 2;
-            match at(middle)? {
-                Some((key, found)) if found <= event => low = key.seq().saturating_add(1),
+            match at(middle as u32)? {
+                Some((key, found)) if found <= event => low = u64::from(key.seq()) + 1,
                 Some(later) => (result, high) = (Some(later), middle),
                 None => high = middle,
             }
@@ -421,6 +426,7 @@ impl Tx<'_> {
             Owner::Message(key) => ("SELECT key FROM search_part WHERE message = ?1 ORDER BY key", key.number() as i64),
             Owner::Summary(key) => ("SELECT key FROM search_part WHERE overlay = ?1 ORDER BY key", key),
         };
-        Ok(self.statement(sql)?.query_map([key], |row| row.get(0))?.collect::<Result<_, _>>()?)
+        let rows = |row: &Row<'_>| Ok(row.get::<_, Number>(0)?.0);
+        Ok(self.statement(sql)?.query_map([key], rows)?.collect::<Result<_, _>>()?)
     }
 }

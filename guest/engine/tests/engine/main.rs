@@ -5,11 +5,13 @@
 
 mod busy;
 mod common;
+mod contradictions;
 mod cost;
 mod damage;
 mod depth;
 mod files;
 mod full;
+mod last_seq;
 mod limit;
 #[path = "../places/mount.rs"]
 mod mount;

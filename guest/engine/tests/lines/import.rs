@@ -195,3 +195,25 @@ fn a_seq_that_leaves_no_room_does_not_stop_an_import() {
         Kind::OverLimit
     );
 }
+
+#[test]
+fn a_summary_below_an_empty_place_is_exported_with_it_whatever_seq_the_place_can_have() {
+    let place = |seq: u32| format!(r#"{{"type":"place","session":"s","seq":{seq},"parentId":"b"}}"#);
+    let summary = |below: u32| {
+        format!(
+            r#"{{"type":"compaction","session":"s","id":"c","firstId":"a","lastId":"b","below":{below},"createdAt":7,"summary":"S"}}"#
+        )
+    };
+    // Behind all messages; where a message is; before what it hangs on.
+    for seq in [9, 3, 1] {
+        let (_directory, mut tree) = store();
+        let lines = [line("a", None, 1), line("b", Some("a"), 2), line("x", Some("a"), 3), place(seq), summary(seq)];
+        assert!(failures(&tree.import_lines(None, &lines.join("\n")).unwrap()).is_empty());
+        assert!(tree.check().unwrap().sound);
+        let out = pages(&mut tree, None, 1 << 20);
+        let (_directory, mut copy) = store();
+        import_all(&mut copy, None, &out);
+        assert_eq!(exported(&mut copy, None), out.concat(), "{seq}");
+        assert_eq!(copy.get_compactions("s").unwrap(), tree.get_compactions("s").unwrap());
+    }
+}

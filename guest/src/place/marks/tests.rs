@@ -34,6 +34,8 @@ struct World {
     freezes: u64,
     full: bool,
     read_only: bool,
+    /// Somebody has the host's lock.
+    locked: bool,
     /// The turns that wrote, in the order of their writes: instance and number of the turn.
     writes: Vec<(usize, u64)>,
 }
@@ -56,6 +58,7 @@ fn world(instances: usize, seed: u64) -> Arc<(Mutex<World>, Condvar)> {
         freezes: 0,
         full: false,
         read_only: false,
+        locked: false,
         writes: Vec::new(),
     };
     Arc::new((Mutex::new(world), Condvar::new()))
@@ -226,12 +229,48 @@ fn live(instance: &Instance, turns: u64) {
     }
 }
 
-fn run(instances: usize, turns: u64, freezes: u64, seed: u64) -> Vec<(usize, u64)> {
+/// What an instance does that must have the host's lock: it keeps the store for some writes, without looking again. Some
+/// die meanwhile, which frees the lock and leaves the mark.
+fn live_with_lock(instance: &Instance, turns: u64) {
+    let _life = instance.start();
+    for turn in 0..turns {
+        while std::mem::replace(&mut instance.world().locked, true) {
+            drop(instance.pause(20));
+        }
+        let drawn = instance.world().numbers.below(u64::MAX);
+        let mut marks = Marks::locked(instance.clone(), drawn);
+        marks.keep(20_000_000).unwrap();
+        let (writes, dies) = {
+            let mut world = instance.world();
+            (world.numbers.below(5), world.numbers.below(4) == 0)
+        };
+        for _ in 0..writes {
+            instance.step().writes.push((instance.number, turn));
+        }
+        if !dies {
+            marks.release();
+        }
+        instance.world().locked = false;
+        let idle = instance.world().numbers.below(100);
+        drop(instance.pause(idle));
+    }
+    // Whoever dies last would keep the others out for good.
+    while std::mem::replace(&mut instance.world().locked, true) {
+        drop(instance.pause(20));
+    }
+    let mut last = Marks::locked(instance.clone(), u64::MAX);
+    last.keep(20_000_000).unwrap();
+    last.release();
+    instance.world().locked = false;
+}
+
+fn run(instances: usize, with_lock: usize, turns: u64, freezes: u64, seed: u64) -> Vec<(usize, u64)> {
     let shared = world(instances, seed);
     shared.0.lock().unwrap().freezes = freezes;
     thread::scope(|scope| {
         for number in 0..instances {
             let instance = Instance::of(&shared, number);
+            let live = if number < with_lock { live_with_lock } else { live };
             scope.spawn(move || live(&instance, turns));
         }
     });
@@ -257,7 +296,7 @@ fn torn(writes: &[(usize, u64)]) -> Option<(usize, u64)> {
 fn turns_never_overlap_whoever_is_frozen_or_killed() {
     let mut written = 0;
     for seed in 0..150 {
-        let writes = run(2 + seed as usize % 4, 12, [6, 12, 30, 60][seed as usize / 4 % 4], seed);
+        let writes = run(2 + seed as usize % 4, 0, 12, [6, 12, 30, 60][seed as usize / 4 % 4], seed);
         assert_eq!(torn(&writes), None, "seed {seed}: {writes:?}");
         written += writes.len();
     }
@@ -267,9 +306,61 @@ fn turns_never_overlap_whoever_is_frozen_or_killed() {
 #[test]
 fn turns_without_freezes_never_overlap_either() {
     for seed in 0..50 {
-        let writes = run(6, 10, 0, seed);
+        let writes = run(6, 0, 10, 0, seed);
         assert_eq!(torn(&writes), None, "seed {seed}: {writes:?}");
     }
+}
+
+#[test]
+fn turns_never_overlap_with_those_who_have_the_hosts_lock_whoever_is_frozen_or_killed() {
+    let mut written = 0;
+    for seed in 0..150 {
+        let (instances, with_lock) = (2 + seed as usize % 4, 1 + seed as usize % 2);
+        let writes = run(instances, with_lock, 12, [0, 6, 12, 30, 60][seed as usize / 4 % 5], seed);
+        assert_eq!(torn(&writes), None, "seed {seed}: {writes:?}");
+        written += writes.len();
+    }
+    assert!(written > 2_000, "hardly anything was written: {written}");
+}
+
+#[test]
+fn who_has_the_hosts_lock_keeps_the_others_out_for_as_long_as_it_lives() {
+    let instance = alone();
+    let mut keeper = Marks::locked(instance.clone(), 1);
+    keeper.keep(0).unwrap();
+    instance.sleep(60_000);
+    let refused = instance.marks().begin(1_000);
+    assert!(matches!(refused, Err(Refusal::Kept(waited)) if waited >= 1_000), "{refused:?}");
+    keeper.release();
+    assert!(instance.world().names.is_empty(), "nothing stays where only hosts with locks have been");
+    let mut other = instance.marks();
+    assert_eq!(other.begin(0), Ok(true));
+    assert!(matches!(Marks::locked(instance.clone(), 2).keep(1_000), Err(Refusal::Busy(_))));
+    other.end().unwrap();
+    keeper.keep(0).unwrap();
+}
+
+#[test]
+fn a_mark_that_is_kept_by_the_dead_is_followed_at_once_by_who_has_the_hosts_lock_and_by_nobody_else() {
+    let instance = alone();
+    Marks::locked(instance.clone(), 1).keep(0).unwrap();
+    instance.sleep(60_000);
+    assert!(matches!(instance.marks().begin(10_000), Err(Refusal::Kept(_))));
+    let before = instance.monotonic();
+    let mut next = Marks::locked(instance.clone(), 2);
+    next.keep(0).unwrap();
+    assert!(instance.monotonic() - before < 100);
+    next.release();
+    assert_eq!(instance.marks().begin(0), Ok(true));
+}
+
+#[test]
+fn a_mark_that_lost_its_content_with_the_power_does_not_hold_up_who_has_the_hosts_lock() {
+    let instance = alone();
+    instance.create("owner.7").unwrap();
+    let before = instance.monotonic();
+    Marks::locked(instance.clone(), 1).keep(1_000).unwrap();
+    assert!(instance.monotonic() - before < 300);
 }
 
 /// One instance alone in a world.
