@@ -113,8 +113,13 @@ fn pack(program: &Path, target: &str) -> Result<PathBuf> {
 
 /// Runs the program for Linux on arm64 on this machine, by emulation: it appends, is ended, and reads back.
 fn try_arm64() -> Result<()> {
-    let emulator = on_path("qemu-aarch64-static").or_else(|| on_path("qemu-aarch64"));
-    let emulator = emulator.context("no qemu-aarch64-static: install it (Debian: qemu-user-static)")?;
+    let found = || on_path("qemu-aarch64-static").or_else(|| on_path("qemu-aarch64"));
+    if found().is_none() && debian::is_debian() && debian::is_root()? {
+        eprintln!("going to install qemu-user-static (with apt, once)");
+        run(Command::new("apt-get").args(["install", "-y", "-qq", "qemu-user-static"]))?;
+    }
+    let emulator =
+        found().ok_or_else(|| ByHand("no qemu-aarch64-static: install it (Debian: qemu-user-static)".to_owned()))?;
     let program = target_dir()?.join(ARM64).join("release/talktree");
     let store = env::temp_dir().join(format!("talktree-arm64-{}", std::process::id()));
     let libraries = Path::new("/usr/aarch64-linux-gnu");

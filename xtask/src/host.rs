@@ -35,6 +35,11 @@ pub(crate) fn build() -> Result<()> {
     Ok(())
 }
 
+/// Talktree's side of `cargo xtask peers`.
+pub(crate) fn build_peer() -> Result<()> {
+    build_program("peer").map(drop)
+}
+
 /// `cargo xtask demo`: builds, then runs `talktree demo`.
 pub(crate) fn demo(arguments: &[String]) -> Result<()> {
     run(build_program("talktree")?.arg("demo").args(arguments))

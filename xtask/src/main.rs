@@ -29,6 +29,7 @@ Examples:
   cargo xtask test --ecosystem  Talktree in all other hosts and languages, with their own tools
   cargo xtask setup --check     what is missing on this machine, without installing it
   cargo xtask bench             how the component compares with the engine natively
+  cargo xtask peers             how Talktree compares with others, each as its users run it
   cargo xtask load              64 clients, 200 tenants, 100,000 calls, kills; 5,000 tenants in turn; hostile neighbours
   cargo xtask proof --quick     power lost, disks full, processes killed: what is acknowledged stays
   cargo xtask differential      the same random calls here and on Cloudflare's Sessions, for ten seconds
@@ -100,6 +101,18 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Measure Talktree beside others that store conversations: the same messages, one run
+    Peers {
+        /// Arguments of the comparison, such as --quick, --messages 50000 and --rows append,fork
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Measure what one machine holds: tenants, messages, bytes and calls per second of one server
+    Scale {
+        /// Arguments of the measurement, such as --tenants 10000 and --large 1000000
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Do everything to lose something: power, disks, memory, kills, several on one directory, load, random calls; hours
     Proof(proof::Options),
     /// Make the same random calls on Talktree and on the published Sessions of Cloudflare, and compare the answers
@@ -143,6 +156,8 @@ fn run(task: Task) -> Result<()> {
         Task::Test(options) => test::command(&options),
         Task::Bench { arguments } => host::bench(&arguments),
         Task::Load { arguments } => host::load(&arguments),
+        Task::Peers { arguments } => ecosystem::peers::command(&arguments),
+        Task::Scale { arguments } => ecosystem::peers::scale(&arguments),
         Task::Proof(options) => proof::command(&options),
         Task::Fuzz(options) => fuzz::command(&options),
         Task::Picture => ecosystem::picture(),

@@ -8,8 +8,10 @@ mod c;
 mod composition;
 pub(crate) mod differential;
 mod environments;
+mod machines;
 mod node;
 mod page;
+pub(crate) mod peers;
 mod programs;
 mod python_package;
 mod registry;
@@ -40,6 +42,7 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage { name: "Python package", when: When::Client, run: |_| python_package::test() },
     Stage { name: "Node package", when: When::Client, run: |_| node::test() },
     Stage { name: "differential", when: When::Client, run: |_| differential::test() },
+    Stage { name: "lost machine", when: When::Client, run: |_| machines::test() },
     Stage { name: "TypeScript client of MCP", when: When::Client, run: |_| runtimes::typescript_client() },
     Stage { name: "agent runtimes", when: When::Ecosystem, run: |_| runtimes::agent_runtimes() },
     Stage { name: "Bun and Deno", when: When::Ecosystem, run: |_| node::test_other_runtimes() },
