@@ -64,6 +64,8 @@ class Cloudflare {
     child.stderr.on("data", (said) => String(said).includes("leave") || process.stderr.write(said));
     cloudflare.child = child;
     cloudflare.process = child.pid;
+    // Also where nobody reads the answers any more.
+    process.once("exit", () => child.kill());
     for (let attempt = 0; ; attempt++) {
       try {
         await cloudflare.#call("nothing");
