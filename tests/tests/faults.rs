@@ -16,6 +16,14 @@ fn life(steps: usize) -> Reference {
 }
 
 #[test]
+fn slow_a_life_in_which_nothing_goes_wrong_goes_well() {
+    let first = new_seed();
+    for seed in (first..).take(8) {
+        Reference::new(seed, 60).unwrap();
+    }
+}
+
+#[test]
 fn slow_a_loss_of_power_at_any_moment_loses_nothing_acknowledged_and_leaves_nothing_by_half() {
     let tried = power::run(&life(40), Durability::Full, Durability::Full, Amount { one_in: 15 }).unwrap();
     println!("{tried}");

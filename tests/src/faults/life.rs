@@ -64,6 +64,7 @@ pub fn generate(seed: u64, steps: usize) -> Vec<Step> {
     let mut all: Vec<Step> = vec![
         Step::Call("configure", json!({"compactAfter": 2_000, "keepRecentTokens": 300, "autoCompact": "off"})),
         Step::Call("defineBlock", json!({"label": "memory", "content": "Nothing yet."})),
+        Step::Call("defineBlock", json!({"session": "other", "label": "memory", "content": "Nothing yet."})),
         Step::Call("defineBlock", json!({"label": "notes", "kind": "searchable", "scope": "store"})),
     ];
     while all.len() < steps {

@@ -169,7 +169,12 @@ fn live(reference: &Reference, durability: Durability, wrong: Wrong, at: u64) ->
         ensure!(failures == 0, "{step:.200?} failed too, although nothing went wrong any more: {failure}");
         failures += 1;
         shared.over.store(true, Ordering::Relaxed);
-        let state = state::read(&mut store).with_context(|| format!("after {step:.200?} was answered {failure}"))?;
+        // A call that comes while the thread goes down is told to be made again.
+        let state = match state::read(&mut store) {
+            Err(_) if wrong == Wrong::Panic => state::read(&mut store),
+            state => state,
+        };
+        let state = state.with_context(|| format!("after {step:.200?} was answered {failure}"))?;
         let found = reference.find(&state, done, done + 1).with_context(|| format!("{failure}"))?;
         if found == done && !is_same(reference, done) {
             let again = store.perform(step)?;
