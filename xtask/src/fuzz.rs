@@ -42,6 +42,13 @@ pub(crate) struct Options {
     keep: bool,
 }
 
+impl Options {
+    /// All targets for so many seconds each.
+    pub(crate) fn lasting(seconds: u64) -> Self {
+        Self { seconds, target: Vec::new(), keep: false }
+    }
+}
+
 /// What became of a target.
 struct Run {
     target: String,
