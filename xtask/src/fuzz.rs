@@ -42,6 +42,13 @@ pub(crate) struct Options {
     keep: bool,
 }
 
+impl Options {
+    /// All targets for so many seconds each.
+    pub(crate) fn lasting(seconds: u64) -> Self {
+        Self { seconds, target: Vec::new(), keep: false }
+    }
+}
+
 /// What became of a target.
 struct Run {
     target: String,
@@ -299,7 +306,7 @@ mod tests {
             fs::write(path, "x").unwrap();
         }
         let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-        let control = format!("4\n0\n{}\nSTARTED 0 1\nFT 0 1 2\nFT 1 1 2\nFT 2 3 4 6\nFT 3 4 5\n", names.join("\n"));
+        let control = format!("4\n0\n{}\nSTARTED 0 1\nFT 0 1 2\nFT 1 1 2\nFT 2 2 3 4 6\nFT 3 4 5\n", names.join("\n"));
         assert_eq!(choose(&control, &kept), [&paths[0], &paths[2], &paths[3]].map(PathBuf::clone));
     }
 

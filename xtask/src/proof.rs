@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use clap::Args;
 
-use crate::{ecosystem::differential, host, process::run};
+use crate::{ecosystem::differential, fuzz, host, process::run};
 
 /// How much is done.
 #[derive(Args)]
@@ -28,16 +28,19 @@ enum Part {
     Faults(&'static [&'static str], &'static [&'static str]),
     Load(&'static [&'static str], &'static [&'static str]),
     Differential(&'static [&'static str], &'static [&'static str]),
+    /// Seconds for each target.
+    Fuzz(u64, u64),
 }
 
 /// The parts: name, at full length, and quickly.
-const PARTS: [(&str, Part); 7] = [
+const PARTS: [(&str, Part); 8] = [
     ("power", Part::Faults(&["power", "--lives", "12", "--steps", "80"], &["power", "--steps", "60", "--one-in", "4"])),
     ("disk", Part::Faults(&["disk", "--lives", "6"], &["disk", "--steps", "40", "--one-in", "6"])),
     ("memory", Part::Faults(&["memory", "--lives", "12"], &["memory"])),
     ("kills", Part::Faults(&["kills", "--lives", "10", "--kills", "200"], &["kills", "--kills", "60"])),
     ("together", Part::Faults(&["together", "--seconds", "300"], &["together", "--seconds", "20"])),
     ("load", Part::Load(&[], &["mixed", "--calls", "5000", "--ends", "4"])),
+    ("fuzz", Part::Fuzz(2_700, 20)),
     ("differential", Part::Differential(&["--seconds", "600"], &["--seconds", "20"])),
 ];
 
@@ -77,6 +80,7 @@ impl Part {
         match self {
             Self::Faults(full, short) => run(host::faults()?.args(choose(full, short))),
             Self::Load(full, short) => host::load(&choose(full, short)),
+            Self::Fuzz(full, short) => fuzz::command(&fuzz::Options::lasting(if quick { *short } else { *full })),
             Self::Differential(full, short) => differential::command(&choose(full, short)),
         }
     }
