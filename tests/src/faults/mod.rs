@@ -1,7 +1,7 @@
 //! What goes wrong around a store, made to happen: power that goes, a disk that fails or is full, memory that is not
 //! given, processes that are killed, several instances on one directory.
 //!
-//! A [`life`] is a list of calls that a seed decides. It is lived once undisturbed, and the whole [state](state) of the
+//! A [`life`] is a list of calls that a seed decides. It is lived once undisturbed, and the whole [state] of the
 //! store is read after each call. Then it is lived again with something going wrong: the store must be in the state of
 //! before the call that was under way or of after it, and go on from there to the same end. [`power`] builds what a disk
 //! may hold after power was lost, [`requests`] lets the n-th request for the disk or for memory fail, [`kills`] ends processes, and
