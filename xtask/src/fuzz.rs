@@ -82,7 +82,7 @@ pub(crate) fn command(options: &Options) -> Result<()> {
     for run in runs.iter().filter(|run| run.failed) {
         for input in &run.found {
             eprintln!(
-                "\n{} does not keep its promises. To see it again:\n  cargo run --release --package talktree-checks --example repeat -- {} {}",
+                "\n{} does not keep its promises. To see it again:\n  cargo run --release --package talktree-checks --bin repeat -- {} {}",
                 run.target,
                 run.target,
                 quoted(input)

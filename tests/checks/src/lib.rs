@@ -6,7 +6,7 @@
 //! is tested for ever. `docs/fuzzing.md` says what each one promises.
 #![deny(missing_docs)]
 // The sources of the host bring their unit tests along, which are run there: for its own sake this crate has none.
-#![cfg(not(test))]
+#![cfg(not(any(test, doctest)))]
 #![allow(clippy::unwrap_used, reason = "a promise that does not hold is a panic")]
 
 #[allow(dead_code, unreachable_pub, reason = "sources of the host, of which a check uses a part")]

@@ -1,6 +1,6 @@
 //! Runs one input through its check, as often as wanted and with a debugger: what a fuzzer has found.
 //!
-//! `cargo run --release --package talktree-checks --example repeat -- TARGET FILE`
+//! `cargo run --release --package talktree-checks --bin repeat -- TARGET FILE`
 #![allow(clippy::unwrap_used, reason = "a promise that does not hold is a panic")]
 
 use std::process::ExitCode;
