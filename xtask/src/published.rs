@@ -23,7 +23,7 @@ use crate::{
 const PACKAGES: [(&str, &str); 2] = [("talktree-extractive", "guest/extractive"), ("talktree", "host")];
 
 /// What of a package's directory is copied. Its integration tests need the checkout.
-const PARTS: [&str; 6] = ["Cargo.toml", "build.rs", "src", "examples", "README.md", "wit"];
+const PARTS: [&str; 7] = ["Cargo.toml", "build.rs", "src", "page", "examples", "README.md", "wit"];
 
 /// `cargo xtask package`: packs the crates, ready for `cargo publish`, and answers where the archives are.
 pub(crate) fn pack() -> Result<Vec<PathBuf>> {
@@ -206,6 +206,21 @@ mod tests {
             "[workspace]\nmembers = [\"a\", \"b\"]\ndefault-members = [\"a\"]\n\n[profile.release]\nlto = false\n";
         let expected = "[workspace]\nmembers = [\"b\"]\n\n[profile.release]\nlto = false\n";
         assert_eq!(manifest_of(manifest, &["b"]).unwrap(), expected);
+    }
+
+    #[test]
+    fn what_lies_beside_the_sources_of_the_host_is_packed() {
+        let host = root().join("host");
+        let manifest = fs::read_to_string(host.join("Cargo.toml")).unwrap();
+        for entry in fs::read_dir(host).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            if ["tests", "proptest-regressions"].contains(&name.as_str()) {
+                continue;
+            }
+            assert!(PARTS.contains(&name.as_str()), "{name} is not copied");
+            // Cargo takes its own manifest along, whatever is included.
+            assert!(name == "Cargo.toml" || manifest.contains(&format!("\"{name}")), "{name} is not included");
+        }
     }
 
     #[test]
