@@ -1,5 +1,6 @@
 //! Hosts with locks and instances without them on one directory.
 
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use talktree::{ErrorKind, Talktree};
@@ -101,13 +102,17 @@ async fn the_program_is_told_that_a_tenant_is_busy_while_an_instance_without_loc
     let path = root.path().join("t/owner.7");
     // An owner at work: its mark changes.
     let ended = std::sync::atomic::AtomicBool::new(false);
+    let is_over = &ended;
     let outcome = std::thread::scope(|scope| {
-        let worker = scope.spawn(|| {
+        let file = std::fs::File::create(&path).unwrap();
+        let worker = scope.spawn(move || {
             for beat in 0_u32.. {
                 let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
-                std::fs::write(&path, format!("talktree 1 busy {now:020} {:016x} {beat:020}\n", 1)).unwrap();
+                // In place, as an instance does: a mark is never without its content.
+                let mark = format!("talktree 1 busy {now:020} {:016x} {beat:020}\n", 1);
+                file.write_all_at(mark.as_bytes(), 0).unwrap();
                 std::thread::sleep(std::time::Duration::from_millis(300));
-                if ended.load(std::sync::atomic::Ordering::Relaxed) {
+                if is_over.load(std::sync::atomic::Ordering::Relaxed) {
                     return;
                 }
             }
