@@ -5,28 +5,17 @@ One is written to and copied to the other. Then it is killed and its disk delete
 """
 
 import http.client
-import pathlib
 import random
 import statistics
 import threading
 import time
 
-import pytest
 from copier import Copier
-from runner import Client, Runner, says
+from runner import Client, says
 
 # Seconds between two copies of each tenant.
 TENANTS = {"easy:a": 0.0, "easy:b": 0.5, "hard:c": 2.0}
 WORDS = "部署 rollback queue latency 迁移 schema replica 服务 retry backoff".split()
-
-
-@pytest.fixture
-def machines(tmp_path: pathlib.Path):
-    runners = [Runner(tmp_path / name) for name in ("first", "second")]
-    yield runners
-    for runner in runners:
-        if runner.process.poll() is None:
-            runner.stop()
 
 
 class Writer(threading.Thread):
@@ -51,8 +40,8 @@ class Writer(threading.Thread):
             time.sleep(0.02)
 
 
-def test_what_was_acknowledged_before_the_last_copy_began_is_there_and_the_rest_is_lost(machines, tmp_path):
-    first, second = machines
+def test_what_was_acknowledged_before_the_last_copy_began_is_there_and_the_rest_is_lost(runners, tmp_path):
+    first, second = runners
     copies = tmp_path / "second" / "copies"
     copies.mkdir()
     # The second machine has tenants of its own and serves them all the while.
@@ -98,8 +87,8 @@ def test_what_was_acknowledged_before_the_last_copy_began_is_there_and_the_rest_
     assert [message["id"] for message in client.history("own")] == ["m1"]
 
 
-def test_a_reader_of_the_feed_learns_that_it_has_to_read_anew(machines, tmp_path):
-    first, second = machines
+def test_a_reader_of_the_feed_learns_that_it_has_to_read_anew(runners, tmp_path):
+    first, second = runners
     client = first.client()
     for number in range(10):
         client.call("appendMessage", tenant="t", message=says(f"m{number}", "before"))
@@ -120,8 +109,8 @@ def test_a_reader_of_the_feed_learns_that_it_has_to_read_anew(machines, tmp_path
     assert [event["ids"] for event in news["events"]] == [["next"]]
 
 
-def test_a_tenant_that_is_moved_in_good_order_loses_nothing(machines, tmp_path):
-    first, second = machines
+def test_a_tenant_that_is_moved_in_good_order_loses_nothing(runners, tmp_path):
+    first, second = runners
     client = first.client()
     for number in range(200):
         client.call("appendMessage", tenant="t", message=says(f"m{number}", "部署 " * number))
@@ -139,8 +128,8 @@ def test_a_tenant_that_is_moved_in_good_order_loses_nothing(machines, tmp_path):
     assert "t" not in client.call("listTenants")["tenants"]
 
 
-def test_half_a_copy_is_refused_and_so_is_one_over_a_tenant_that_is_there(machines, tmp_path):
-    first, second = machines
+def test_half_a_copy_is_refused_and_so_is_one_over_a_tenant_that_is_there(runners, tmp_path):
+    first, second = runners
     client = first.client()
     for number in range(200):
         client.call("appendMessage", tenant="t", message=says(f"m{number}", "部署 " * 200))

@@ -69,15 +69,6 @@ class Front:
 
 
 @pytest.fixture
-def runners(tmp_path: pathlib.Path):
-    runners = [Runner(tmp_path / name) for name in ("first", "second")]
-    yield runners
-    for runner in runners:
-        if runner.process.poll() is None:
-            runner.stop()
-
-
-@pytest.fixture
 def front(tmp_path: pathlib.Path, runners: list[Runner]):
     front = Front(tmp_path / "front", runners)
     yield front
