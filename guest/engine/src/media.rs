@@ -13,6 +13,7 @@ use crate::key::Key;
 use crate::message::{self, Inline};
 use crate::place::Place;
 use crate::store::{Store, Tx};
+use crate::text::room_for;
 use crate::types::{MediaRange, MediaReference};
 
 /// Raw bytes of a slice: a multiple of three, so that slices become base64 one by one.
@@ -234,21 +235,9 @@ impl Tx<'_> {
 
     /// The whole text of a message, of `bytes` bytes, from the text without payloads.
     pub(crate) fn with_media(&self, message: Key, text: &str, bytes: u64) -> Result<String> {
-        let references = self.references(message)?;
-        // Memory is taken for what is there, whatever the row says.
-        let mut length = text.len() as u64;
-        for reference in &references {
-            let payload: i64 = self
-                .statement("SELECT coalesce(sum(octet_length(data)), 0) FROM slice WHERE payload = ?1")?
-                .query_row([reference.payload], |row| row.get(0))?;
-            length += reference.prefix.len() as u64 + payload.unsigned_abs().div_ceil(3) * 4;
-        }
-        if length != bytes {
-            return Err(damaged(format!("a message with media has {length} bytes instead of {bytes}")));
-        }
-        let mut whole = String::with_capacity(usize::try_from(length).unwrap_or(0));
+        let mut whole = String::with_capacity(room_for(bytes));
         let mut from = 0;
-        for reference in references {
+        for reference in self.references(message)? {
             let before = text.get(from..reference.at).ok_or_else(|| damaged("media stands in no text".to_owned()))?;
             whole.push_str(before);
             from = reference.at;
@@ -260,6 +249,9 @@ impl Tx<'_> {
             }
         }
         whole.push_str(text.get(from..).unwrap_or_default());
+        if whole.len() as u64 != bytes {
+            return Err(damaged(format!("a message with media has {} bytes instead of {bytes}", whole.len())));
+        }
         Ok(whole)
     }
 

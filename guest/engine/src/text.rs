@@ -21,6 +21,15 @@ const PIECE_BYTES: usize = 256 * 1024;
 /// Characters of a preview.
 pub(crate) const PREVIEW_CHARACTERS: usize = 120;
 
+/// Bytes of a text that are made room for before anything of it was read: those of the longest request of a host. A row of
+/// a damaged file may say more.
+const MAX_ROOM: u64 = 128 * 1024 * 1024;
+
+/// The room to begin with for a text of so many bytes, as its row says.
+pub(crate) fn room_for(bytes: u64) -> usize {
+    bytes.min(MAX_ROOM) as usize
+}
+
 /// How a text goes into the file.
 pub(crate) struct Stored<'a> {
     whole: &'a str,
@@ -90,19 +99,15 @@ impl Tx<'_> {
     }
 
     fn pieces(&self, head: &Head) -> Result<String> {
-        // Memory is taken for what is there, whatever the row says.
-        let length: i64 = self
-            .statement("SELECT coalesce(sum(octet_length(data)), 0) FROM piece WHERE message = ?1")?
-            .query_row([head.key], |row| row.get(0))?;
         let expected = head.bytes_as_read(MediaMode::Reference);
-        if length.unsigned_abs() != expected {
-            return Err(damaged(format!("message {} has {length} bytes instead of {expected}", head.id)));
-        }
-        let mut text = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
+        let mut text = Vec::with_capacity(room_for(expected));
         let mut statement = self.statement("SELECT data FROM piece WHERE message = ?1 ORDER BY key")?;
         let mut rows = statement.query([head.key])?;
         while let Some(row) = rows.next()? {
             text.extend_from_slice(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?);
+        }
+        if text.len() as u64 != expected {
+            return Err(damaged(format!("message {} has {} bytes instead of {expected}", head.id, text.len())));
         }
         String::from_utf8(text).map_err(|_| damaged(format!("message {} is no text", head.id)))
     }
