@@ -26,6 +26,8 @@ mod lines;
 mod message;
 pub mod mutate;
 mod query;
+#[path = "../../../guest/engine/tests/places/read_only.rs"]
+mod read_only;
 mod reads;
 #[allow(dead_code, reason = "sources of the host, of which a check uses a part")]
 mod rpc;

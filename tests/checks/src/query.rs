@@ -2,12 +2,11 @@
 
 use std::cell::RefCell;
 
-use talktree_engine::{
-    AppendOptions, Directory, Kind, MediaMode, Options, Place, SearchFields, SearchOptions, SearchResult, Store,
-};
+use talktree_engine::{AppendOptions, Kind, MediaMode, Place, SearchFields, SearchOptions, SearchResult, Store};
 
 use crate::bytes::Choices;
-use crate::scratch::{ReadOnly, Scratch};
+use crate::read_only::{ReadOnly, read_only};
+use crate::scratch::Scratch;
 use crate::seed;
 
 /// Takes the bytes as a query, and a few of them as its options.
@@ -61,10 +60,10 @@ thread_local! {
 impl Stores {
     fn new() -> Self {
         let directory = Scratch::with(seed::without_index());
-        let place = ReadOnly(Directory::new(directory.directory.path()));
+        let scanned = read_only(directory.directory.path());
         Self {
             indexed: Scratch::with(seed::file()),
-            scanned: Store::new(place, Options::default()),
+            scanned,
             _directory: directory,
             own: Scratch::with(seed::nothing()),
         }

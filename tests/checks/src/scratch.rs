@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use talktree_engine::{Directory, Durability, FILE_NAME, Options, Place, Result, Store};
+use talktree_engine::{Directory, Durability, FILE_NAME, Options, Store};
 use tempfile::TempDir;
 
 /// A store in a directory of its own.
@@ -50,49 +50,4 @@ pub(crate) fn directory() -> TempDir {
     let memory = Path::new("/dev/shm");
     let made = if cfg!(target_os = "linux") && memory.is_dir() { TempDir::new_in(memory) } else { TempDir::new() };
     made.unwrap()
-}
-
-/// A directory of which its surroundings say that it can only be read.
-pub(crate) struct ReadOnly(pub(crate) Directory);
-
-impl Place for ReadOnly {
-    fn database(&self) -> PathBuf {
-        self.0.database()
-    }
-
-    fn exists(&self) -> Result<bool> {
-        self.0.exists()
-    }
-
-    fn read_only(&self) -> bool {
-        true
-    }
-
-    fn begin(&mut self, write: bool) -> Result<bool> {
-        self.0.begin(write)
-    }
-
-    fn end(&mut self) -> Result<()> {
-        self.0.end()
-    }
-
-    fn sweep(&mut self) -> Result<()> {
-        panic!("nothing is removed from a place that can only be read");
-    }
-
-    fn file_size(&self, name: &str) -> Result<Option<u64>> {
-        self.0.file_size(name)
-    }
-
-    fn read_file(&self, name: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
-        self.0.read_file(name, offset, length)
-    }
-
-    fn rename_file(&mut self, from: &str, _to: &str) -> Result<()> {
-        panic!("{from} is renamed in a place that can only be read");
-    }
-
-    fn remove_file(&mut self, name: &str) -> Result<()> {
-        panic!("{name} is removed from a place that can only be read");
-    }
 }

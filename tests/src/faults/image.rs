@@ -110,14 +110,8 @@ impl Disk {
     }
 
     fn image(mut self) -> Image {
-        let content = |inode| self.contents.remove(&inode).unwrap_or_default();
-        self.names
-            .into_iter()
-            .map({
-                let mut content = content;
-                move |(name, inode)| (name, content(inode))
-            })
-            .collect()
+        let mut content = |inode| self.contents.remove(&inode).unwrap_or_default();
+        self.names.into_iter().map(|(name, inode)| (name, content(inode))).collect()
     }
 }
 
