@@ -46,7 +46,7 @@ fn what_durability_normal_does_not_promise_is_found_missing() {
 fn slow_whatever_the_disk_does_at_any_request_is_typed_and_costs_nothing_acknowledged() {
     let reference = life(4, 25);
     for wrong in Wrong::OF_DISK {
-        let tried = requests::run(&reference, Durability::Normal, wrong, Amount { one_in: 25 }).unwrap();
+        let tried = requests::run(&reference, Durability::Normal, wrong, Amount { one_in: 6 }).unwrap();
         println!("{wrong:?}: {tried}");
         assert!(tried.lives > 0, "{tried}");
     }

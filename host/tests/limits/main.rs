@@ -4,9 +4,9 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod ends;
-mod faults;
 mod life;
 mod options;
 #[path = "../program/mod.rs"]
 mod program;
 mod quota;
+mod short;
